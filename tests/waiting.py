@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from socratic_bench.testing.waiting import INTERVAL, PATIENCE, until, waiting_for
+from socratic_bench.testing.samples import INTERVAL, PATIENCE, until, waiting_for
 
 __all__ = ["INTERVAL", "PATIENCE", "block_until", "until", "waiting_for"]
 

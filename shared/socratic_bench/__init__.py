@@ -9,16 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from socratic_bench.scoring.exchange import Status
     from socratic_bench.scoring.legacy import is_legacy, on_unit_scale
     from socratic_bench.scoring.score import Score, score, score_all
-    from socratic_bench.scoring.statuses import Status
     from socratic_bench.version import __version__ as __version__
 
 __all__ = ["Score", "Status", "is_legacy", "on_unit_scale", "score", "score_all"]
 
 _PLACES = {
     "Score": "socratic_bench.scoring.score",
-    "Status": "socratic_bench.scoring.statuses",
+    "Status": "socratic_bench.scoring.exchange",
     "__version__": "socratic_bench.version",
     "is_legacy": "socratic_bench.scoring.legacy",
     "on_unit_scale": "socratic_bench.scoring.legacy",

@@ -14,20 +14,22 @@ import yaml
 from socratic_api.experiment_metrics import ExperimentMetrics
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import TutorModel
-from socratic_bench.hosting.metrics.http_metrics import HttpMetrics
-from socratic_bench.hosting.metrics.process_metrics import (
+from socratic_bench.hosting.metrics import (
     DepthMetrics,
+    HttpMetrics,
     MessageMetrics,
     Metrics,
     ReadyMetrics,
 )
-from socratic_curator.reconciling.metrics import add_reconciler_metrics
+from socratic_curator.entrypoints.container import add_reconciler_metrics
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.metrics.breakers import add_breaker_metrics
-from socratic_runner.metrics.calls import CallMetrics
-from socratic_runner.metrics.leases import add_lease_metrics
-from socratic_runner.metrics.limits import add_limit_metrics
-from socratic_runner.metrics.model_names import ModelNames
+from socratic_runner.metrics.scraped import (
+    CallMetrics,
+    ModelNames,
+    add_breaker_metrics,
+    add_lease_metrics,
+    add_limit_metrics,
+)
 from socratic_runner.model_pool import ModelPool
 from socratic_runner.models.registry import open_client
 

@@ -36,7 +36,7 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.providers.registry import check_model
 from socratic_runner.models.registry import open_client
 
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE
+from socratic_bench.providers.endpoints import ANYWHERE
 
 async def main():
     for model_id in sys.argv[1:]:
@@ -51,9 +51,9 @@ ASKING = """
 import asyncio, json, sys
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import ModelCallFailed
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_runner.models.registry import open_client
-from socratic_bench.testing.questions import a_question
+from socratic_bench.testing.samples import a_question
 
 async def main():
     model = TutorModel(id=sys.argv[1], base_url="http://127.0.0.1:9")
@@ -76,7 +76,7 @@ for library in sys.argv[2:]:
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import MissingExtra
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_bench.providers.registry import check_model
 from socratic_runner.models.registry import check_access, open_client
 

@@ -16,8 +16,8 @@ from aiobotocore.session import get_session
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.addresses import open_store
 from socratic_bench.consuming.queues import WORK_QUEUES
-from socratic_bench.events.message import to_message
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import to_message
+from socratic_bench.events.event_types import RunRequested
 from socratic_bench.ports.stores.store import Store
 from socratic_runner.entrypoints.endpoint_secrets import SecretEndpoints
 from socratic_runner.settings import RunnerSettings

@@ -33,11 +33,8 @@ from socratic_bench.consuming.queues import (
 )
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.response import Response
-from socratic_bench.events.codec import Event
-from socratic_bench.events.message import to_message
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.response_scored import ResponseScored
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import Event, to_message
+from socratic_bench.events.event_types import ResponseRecorded, ResponseScored, RunRequested
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from tests.aws.environment import build_packages, python
 from tests.aws.lambda_runtime import running

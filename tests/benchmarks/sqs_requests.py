@@ -20,8 +20,7 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
-from socratic_bench.events.codec import Event
-from socratic_bench.events.message import to_message
+from socratic_bench.events.codec import Event, to_message
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.planning.plan import resume
 from socratic_bench.ports.stores.store import Store
@@ -31,7 +30,7 @@ from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker
 from socratic_judge.settings import JudgeSettings
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker, unwatched
-from socratic_runner.conversations.call_observing import UNOBSERVED
+from socratic_runner.conversations.call_outcomes import UNOBSERVED
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles, tell_the_log

@@ -55,7 +55,7 @@ import asyncio
 import socratic_runner.entrypoints.container
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import ModelCallFailed
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_runner.models.registry import open_client
 
 async def main():
@@ -70,7 +70,7 @@ async def main():
     clients = [open_client(model, endpoints=endpoints) for model in models]
     opened = passed()
     # No part of a runner, and so not to be counted before.
-    from socratic_bench.testing.questions import a_question
+    from socratic_bench.testing.samples import a_question
     question = a_question()
     began = passed()
     for client in clients:

@@ -23,10 +23,9 @@ from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
 from socratic_bench.events.codec import encode
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.event_types import ResponseRecorded, RunRequested
 from socratic_bench.ports.broker import WorkQueue
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from tests.waiting import until
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

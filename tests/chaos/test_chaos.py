@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.concurrency.cancellation import cancelled
+from socratic_bench.concurrency.deadlines import cancelled
 from socratic_bench.consuming.queues import (
     CURATOR_RESPONSE_SCORED,
     CURATOR_RUN_FAILED,
@@ -25,8 +25,7 @@ from socratic_bench.consuming.queues import (
 )
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.errors import BrokerUnavailable, SocraticBenchError, StoreUnavailable
-from socratic_bench.events.codec import Event
-from socratic_bench.events.message import to_message
+from socratic_bench.events.codec import Event, to_message
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.planning.plan import resume
 from socratic_bench.ports.stores.store import Store

@@ -16,8 +16,7 @@ import pytest
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
-from socratic_bench.events.codec import Event
-from socratic_bench.events.message import to_message
+from socratic_bench.events.codec import Event, to_message
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.planning.plan import resume
 from socratic_bench.ports.stores.responses import TurnKey

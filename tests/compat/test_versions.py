@@ -22,8 +22,7 @@ from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.events.codec import decode, encode
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message, decode, encode
 from socratic_bench.reporting.verification import verify
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.profiles import profile_named
@@ -32,7 +31,7 @@ from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker
 from socratic_judge.settings import JudgeSettings
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker, unwatched
-from socratic_runner.conversations.call_observing import UNOBSERVED
+from socratic_runner.conversations.call_outcomes import UNOBSERVED
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles, tell_the_log

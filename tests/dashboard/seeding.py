@@ -13,8 +13,8 @@ from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import DIMENSIONS, Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.store import Store
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import CANONICAL
-from socratic_bench.scoring.statuses import Status
 
 REPEATS = 3
 MONDAY = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)

@@ -19,9 +19,8 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.events.codec import Event
-from socratic_bench.events.message import Message, to_message
-from socratic_bench.hosting.running_models import RunningModels
+from socratic_bench.events.codec import Event, Message, to_message
+from socratic_bench.hosting.workers import RunningModels
 from socratic_bench.planning.plan import resume
 from socratic_bench.ports.broker import Delivery
 from socratic_curator.bootstrap import curator_workers
@@ -30,7 +29,7 @@ from socratic_curator.settings import CuratorSettings
 from socratic_judge.bootstrap import judge_worker
 from socratic_judge.settings import JudgeSettings
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker, unwatched
-from socratic_runner.conversations.call_observing import UNOBSERVED
+from socratic_runner.conversations.call_outcomes import UNOBSERVED
 from socratic_runner.model_pool import OpenClient
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings

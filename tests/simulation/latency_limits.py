@@ -20,9 +20,9 @@ from typing import Final, NamedTuple
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Reply
+from socratic_runner.conversations.call_outcomes import Retries
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
-from socratic_runner.limits.pauses.pausing import BackOff
-from socratic_runner.limits.retries import Retries
+from socratic_runner.limits.pausing import BackOff
 from tests.unit.services.runner.limits.simulated_server import TOKENS, failure, reply, through
 from tests.unit.services.runner.limits.virtual_time import in_virtual_time, now
 

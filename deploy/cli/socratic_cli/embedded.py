@@ -23,11 +23,9 @@ from socratic_bench.consuming.worker import Worker
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import StoreNotWritable, StoreUnavailable
-from socratic_bench.events.codec import Event
-from socratic_bench.events.message import to_message
-from socratic_bench.hosting.failures import first_cause
-from socratic_bench.hosting.garbage import quiet_garbage_collector
-from socratic_bench.hosting.owners import new_owner
+from socratic_bench.events.codec import Event, to_message
+from socratic_bench.hosting.process import quiet_garbage_collector
+from socratic_bench.hosting.starting import first_cause, new_owner
 from socratic_bench.planning.plan import PlanCounts, StorePatience, resume
 from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.clock import Clock
@@ -37,7 +35,7 @@ from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import load_settings
 from socratic_cli.scoring_workers import MAX_WAITING, drain, finish, scoring_workers
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker, unwatched
-from socratic_runner.conversations.call_observing import UNOBSERVED
+from socratic_runner.conversations.call_outcomes import UNOBSERVED
 from socratic_runner.model_pool import OpenClient
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles, tell_the_log

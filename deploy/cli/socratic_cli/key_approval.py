@@ -21,8 +21,7 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidSettings, UnlistedEndpoint
 from socratic_bench.planning.config_file.config import BenchmarkConfig
 from socratic_bench.planning.model_catalogue import CheckAccess
-from socratic_bench.providers.endpoints.endpoint import AWS, SETTING, Endpoints
-from socratic_bench.providers.endpoints.endpoint_list import read_endpoints
+from socratic_bench.providers.endpoints import AWS, SETTING, Endpoints, read_endpoints
 from socratic_bench.providers.registry import destination
 from socratic_bench.service_settings import load_settings
 from socratic_cli.display.terminal import say

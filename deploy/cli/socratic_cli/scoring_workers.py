@@ -10,7 +10,7 @@ from typing import Final
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.consuming.worker import Worker
-from socratic_bench.hosting.failures import first_cause
+from socratic_bench.hosting.starting import first_cause
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.store import Store

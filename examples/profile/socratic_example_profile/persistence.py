@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from socratic_bench.scoring.evidence import Evidence, Fact, Mark, Span, SpanKind
-from socratic_bench.scoring.exchange import Exchange
+from socratic_bench.scoring.exchange import Exchange, Status
 from socratic_bench.scoring.profile import ScoreRange, VectorDescription, Weights
-from socratic_bench.scoring.statuses import Status
 
 DESCRIPTION = VectorDescription(
     name="asking",

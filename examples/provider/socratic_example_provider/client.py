@@ -8,7 +8,7 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.providers.options import read_options
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from socratic_example_provider.spec import EchoOptions
 from socratic_runner.models.access import Access
 

@@ -8,53 +8,40 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from socratic_api.answers.quick_answers import QuickAnswers
 from socratic_api.answers.ready_bytes import ReadyBytes
 from socratic_api.answers.streams import Streams
-from socratic_api.control.capabilities import Capabilities
-from socratic_api.control.deletions import Deletions
-from socratic_api.control.submissions import Submissions
+from socratic_api.background_tasks import Deletions, Submissions
+from socratic_api.capabilities import Capabilities
+from socratic_api.endpoints import QuickAnswers
 from socratic_api.http.access import Access, CheckAccess
-from socratic_api.http.cross_origin import cross_origin
+from socratic_api.http.headers import SecurityHeaders, cross_origin
 from socratic_api.http.problems import HANDLERS
-from socratic_api.http.security_headers import SecurityHeaders
+from socratic_api.openapi import with_openapi
 from socratic_api.routes import (
-    api_capabilities,
-    cost_analysis,
-    dashboard,
-    health,
-    model_comparison,
-    profiles,
-    score,
-    validity,
-)
-from socratic_api.routes.comparisons import (
-    compare,
-    interval,
-    rankings,
-    scenario_scores,
-    scenarios,
-    timeseries,
-)
-from socratic_api.routes.experiments import (
+    about,
     changes,
+    compare,
+    dashboard,
     dead_letters,
-    events,
-    listing,
-    one_experiment,
-    rescoring,
+    experiments,
+    export,
+    interval,
+    leaderboard,
+    one_run,
+    profiles,
+    runs,
+    scenarios,
+    score,
     submission,
+    trends,
 )
-from socratic_api.routes.openapi import with_openapi
-from socratic_api.routes.runs import detailed_results, export, one_run
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.hosting.http.readiness import Readiness
-from socratic_bench.hosting.metrics.http_metrics import CountRequests, HttpMetrics
-from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.hosting.metrics import CountRequests, HttpMetrics, Metrics
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.known.pools import KnownPools
+from socratic_bench.reporting.cache.pools import KnownPools
 
 SPENDING_SECONDS = 5
 """The greatest age of shown spending and passed deadlines: neither changes the store's revision."""
@@ -83,7 +70,7 @@ def build_app(
     timeout = settings.store_timeout
     clock = clock or SystemClock()
     freshness = settings.freshness_ms / 1000
-    lasting = {model_comparison.KEY, cost_analysis.KEY}
+    lasting = {leaderboard.LEADERBOARD_KEY, leaderboard.COST_KEY}
     capabilities, streams = capabilities or Capabilities(), streams or Streams()
     outlives = capabilities.outlives_answers
     ready = ReadyBytes(store.revision, freshness, timeout, lasting, outlives)
@@ -91,36 +78,36 @@ def build_app(
     async def revision_for_now() -> str:
         return f"{await store.revision()} {clock.now().timestamp() // SPENDING_SECONDS:.0f}"
 
-    ready_for_now = ReadyBytes(revision_for_now, freshness, timeout, {listing.KEY}, outlives)
+    ready_for_now = ReadyBytes(revision_for_now, freshness, timeout, {experiments.KEY}, outlives)
     submissions = Submissions(store, store.prepare, capabilities, clock)
     deletions = Deletions(store, store.prepare, capabilities)
-    detail = one_experiment.detail_reader(store, ready_for_now, clock)
+    detail = experiments.detail_reader(store, ready_for_now, clock)
     known = KnownPools()
     endpoints = with_openapi(
         [
-            *model_comparison.endpoints(store, ready, known, streams, capabilities),
-            *cost_analysis.endpoints(store, ready, known),
-            *listing.endpoints(store, ready_for_now, clock),
+            *leaderboard.leaderboard_endpoints(store, ready, known, streams, capabilities),
+            *leaderboard.cost_endpoints(store, ready, known),
+            *experiments.listing_endpoints(store, ready_for_now, clock),
             *submission.endpoints(submissions),
-            *one_experiment.endpoints(store, detail),
-            *changes.endpoints(store, store.prepare, capabilities, deletions),
-            *rescoring.endpoints(store, capabilities, clock),
-            *events.endpoints(detail, streams, capabilities),
+            *experiments.experiment_endpoints(store, detail),
+            *changes.change_endpoints(store, store.prepare, capabilities, deletions),
+            *changes.rescore_endpoints(store, capabilities, clock),
+            *experiments.event_endpoints(detail, streams, capabilities),
             *dead_letters.endpoints(capabilities),
-            *timeseries.endpoints(store, ready),
+            *trends.timeseries_endpoints(store, ready),
             *compare.endpoints(store, ready),
             *interval.endpoints(store, ready),
-            *rankings.endpoints(store, ready, known),
-            *scenarios.endpoints(store, ready),
-            *scenario_scores.endpoints(store, ready),
-            *detailed_results.endpoints(store),
+            *trends.ranking_endpoints(store, ready, known),
+            *scenarios.analysis_endpoints(store, ready),
+            *scenarios.score_endpoints(store, ready),
+            *runs.endpoints(store),
             *export.endpoints(store),
             *one_run.endpoints(store),
             *score.endpoints(),
-            *profiles.endpoints(),
-            *validity.endpoints(),
-            *api_capabilities.endpoints(capabilities, needs_key=bool(settings.api_keys)),
-            *health.endpoints(readiness, metrics),
+            *profiles.profile_endpoints(),
+            *profiles.validity_endpoints(),
+            *about.capability_endpoints(capabilities, needs_key=bool(settings.api_keys)),
+            *about.health_endpoints(readiness, metrics),
             *dashboard.endpoints(),
         ]
     )

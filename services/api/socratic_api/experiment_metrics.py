@@ -13,7 +13,7 @@ from prometheus_client import Gauge
 from socratic_bench.concurrency.deadlines import within
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.errors import StoreError
-from socratic_bench.hosting.metrics.process_metrics import Metrics, looking
+from socratic_bench.hosting.metrics import Metrics, looking
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Experiments
 from socratic_bench.ports.stores.leases import Leases, Spending
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 from pydantic.json_schema import models_json_schema
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
 
-from socratic_api.answers.ready_bytes import JSON
+from socratic_api.answers.ready_bytes import JSON, ReadyBody, make_ready, ready_response
 from socratic_api.endpoints import Endpoint
 from socratic_api.http.problems import MEDIA_TYPE as PROBLEM_JSON
 from socratic_api.http.problems import Problem
@@ -112,3 +117,25 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
         for parameter in endpoint.parameters
     ]
     return in_path + in_query
+
+
+class OpenApiDocument(RootModel[dict[str, Any]]):
+    """An OpenAPI 3.1 document."""
+
+
+def with_openapi(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
+    """Return these endpoints and the one that describes them all, itself included.
+
+    The first request makes the description: it takes most of the time of a start, and few ask.
+    """
+
+    @cache
+    def ready() -> ReadyBody:
+        return make_ready(to_json(openapi_document(described)), JSON)
+
+    async def openapi(request: Request) -> Response:
+        return ready_response(request, await asyncio.to_thread(ready))
+
+    itself = Endpoint("/openapi.json", openapi, "This description", OpenApiDocument)
+    described = [*endpoints, itself]
+    return described

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel, SkipValidation
 
 from socratic_api.http.problems import Problem
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.score import MOST_TOKENS
-from socratic_bench.scoring.statuses import Status
 
 CONVERTED: Final = "converted"
 ITEM_LIMIT = 1000

@@ -8,8 +8,7 @@ from socratic_bench.consuming.dispatch import BatchDispatcher, Dispatcher
 from socratic_bench.consuming.publication import Publish
 from socratic_bench.consuming.queues import CURATOR_RESPONSE_SCORED, CURATOR_RUN_FAILED
 from socratic_bench.consuming.worker import Intake, Observer, Worker
-from socratic_bench.events.response_scored import ResponseScored
-from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.event_types import ResponseScored, RunFailed
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.store import Store

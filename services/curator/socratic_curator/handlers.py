@@ -9,11 +9,15 @@ from typing import Protocol
 
 from socratic_bench.consuming.outcomes import Handled, Outcome, Rejected, Work
 from socratic_bench.domain.aggregates.cell import Cell, CellKey
-from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
 from socratic_bench.events.codec import Event
-from socratic_bench.events.experiment_completed import ExperimentCompleted, ExperimentCompletedData
-from socratic_bench.events.response_scored import ResponseScored
-from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.event_types import (
+    AggregateUpdated,
+    AggregateUpdatedData,
+    ExperimentCompleted,
+    ExperimentCompletedData,
+    ResponseScored,
+    RunFailed,
+)
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments, Progress

@@ -9,12 +9,11 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import BrokenPlugin, StoreUnreadable, UnknownProfile
-from socratic_bench.events.response_scored import ResponseScored
-from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.event_types import ResponseScored, RunFailed
 from socratic_bench.ports.stores.experiments import Experiments
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import Profile, combining, overall
 from socratic_bench.scoring.profiles import profile_named
-from socratic_bench.scoring.statuses import Status
 
 MOST_KEPT: Final = 200
 """Experiments whose plans are kept. A plan never changes."""

@@ -12,8 +12,7 @@ from typing import Final
 
 from socratic_bench.adapters.aws.documents import read_object
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.events.codec import Event
-from socratic_bench.events.message import to_message
+from socratic_bench.events.codec import Event, to_message
 from socratic_bench.planning.config_file.config import parse_config
 from socratic_bench.planning.model_catalogue import RegisteredModels
 from socratic_bench.planning.plan import PlanCounts, PlanStore, resume

@@ -6,7 +6,7 @@ from socratic_bench.consuming.dispatch import BatchDispatcher, Dispatcher
 from socratic_bench.consuming.publication import Publish
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED
 from socratic_bench.consuming.worker import Intake, Observer, Worker
-from socratic_bench.events.response_recorded import ResponseRecorded
+from socratic_bench.events.event_types import ResponseRecorded
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_judge.handlers import ResponseRecordedHandler

@@ -8,12 +8,11 @@ from socratic_bench.consuming.outcomes import Handled, Outcome, Rejected, Work
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import BrokenPlugin, BrokenProfile, UngradedResponse, UnknownProfile
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.response_scored import ResponseScored
+from socratic_bench.events.event_types import ResponseRecorded, ResponseScored
 from socratic_bench.ports.clock import Clock
+from socratic_bench.scoring.exchange import UNGRADED
 from socratic_bench.scoring.profiles import needs_grade
 from socratic_bench.scoring.score import Score, score
-from socratic_bench.scoring.statuses import UNGRADED
 
 SOURCE = "socratic-judge"
 

@@ -14,28 +14,28 @@ from socratic_bench.consuming.publication import Publish
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.consuming.worker import FindGroups, Intake, Observer, Worker
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.event_types import RunRequested
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.limits import SharedLimits
 from socratic_bench.ports.stores.store import Store
-from socratic_runner.call_window import ALL_TIME, CallWindow
-from socratic_runner.conversations.budgets import Budgets
-from socratic_runner.conversations.call_observing import CallObserver
-from socratic_runner.conversations.call_preparation import CallPreparer
+from socratic_runner.conversations.call_outcomes import CallObserver, Retries
+from socratic_runner.conversations.call_preparation import (
+    ALL_TIME,
+    Budgets,
+    CallPreparer,
+    CallWindow,
+)
 from socratic_runner.conversations.conversation_runner import ConversationRunner
-from socratic_runner.conversations.leases import LeaseBook
-from socratic_runner.conversations.recorder import Recorder
+from socratic_runner.conversations.response_grader import EarlierGraders, ResponseGrader
 from socratic_runner.experiment_cache import ExperimentCache
-from socratic_runner.grading.earlier_graders import EarlierGraders
-from socratic_runner.grading.response_grader import ResponseGrader
-from socratic_runner.handler import RunRequestedHandler
-from socratic_runner.limits.account import AccountShares
+from socratic_runner.handling.handler import RunRequestedHandler
+from socratic_runner.leases.book import LeaseBook
+from socratic_runner.leases.recorder import Recorder
+from socratic_runner.limits.breaker import BUSY_SILENCE
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.limits.pauses.breaker import BUSY_SILENCE
-from socratic_runner.limits.pauses.pausing import BackOff
-from socratic_runner.limits.pauses.shared_pauses import SharedPauses
-from socratic_runner.limits.retries import Retries
+from socratic_runner.limits.pausing import BackOff
+from socratic_runner.limits.sharing import AccountShares, SharedPauses
 from socratic_runner.model_pool import ModelPool, OpenClient
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles

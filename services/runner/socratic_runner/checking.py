@@ -13,19 +13,18 @@ from itertools import islice
 
 from structlog.contextvars import bound_contextvars
 
-from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
-from socratic_bench.domain.call_cost import most_a_call_costs, tokens_at_most
+from socratic_bench.concurrency.deadlines import ThawingTimeout
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
+from socratic_bench.domain.money import most_a_call_costs, tokens_at_most
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import InvalidInput, ModelCallFailed
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Reply
 from socratic_runner.conversations.asking import ask, log_fields
-from socratic_runner.conversations.call_observing import UNOBSERVED
+from socratic_runner.conversations.call_outcomes import UNOBSERVED, not_callable
 from socratic_runner.conversations.conversation import Conversation
-from socratic_runner.conversations.failure_classes import not_callable
-from socratic_runner.grading.grading_conversation import GradingConversation
+from socratic_runner.conversations.response_grader import GradingConversation
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.model_pool import CalledModel, ModelPool, OpenClient
 from socratic_runner.settings import RunnerSettings

@@ -1,4 +1,4 @@
-"""The models that a runner calls, each with one client, opened on first use."""
+"""The client of a grader: a reply without a grade is a failed call."""
 
 from __future__ import annotations
 
@@ -10,17 +10,56 @@ from typing import Final
 
 import structlog
 
-from socratic_bench.concurrency.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.deadlines import finish_despite_cancel
 from socratic_bench.domain.experiment.manifest import Experiment, Grader, TutorModel
+from socratic_bench.domain.grading import HIGHEST_GRADE, grade_of
 from socratic_bench.domain.response import Usage
-from socratic_bench.errors import ModelCallFailed
-from socratic_bench.ports.models import ModelClient
+from socratic_bench.errors import FailureKind, ModelCallFailed
+from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.ports.stores.leases import ModelInHand
-from socratic_runner.grading.grading_client import GradingClient
+from socratic_bench.scoring.exchange import Status
 from socratic_runner.last_uses import MOST_CLIENTS, LastUses
+from socratic_runner.limits.breaker import BUSY_SILENCE, Breaker
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.limits.pauses.breaker import BUSY_SILENCE, Breaker
+
+SHOWN_CHARACTERS: Final = 60
+"""The most of a reply without a grade that its failure repeats."""
+
+
+class GradingClient(ModelClient):
+    """Passes on the replies that hold a grade."""
+
+    def __init__(self, client: ModelClient) -> None:
+        self._client = client
+
+    @property
+    def concurrency(self) -> int | None:
+        return self._client.concurrency
+
+    @property
+    def answers_at_once(self) -> bool:
+        return self._client.answers_at_once
+
+    async def ask(self, question: Question) -> Reply:
+        """Return a finished reply with a grade.
+
+        Raises what the grader's client raises, and ModelCallFailed for any other reply.
+        """
+        reply = await self._client.ask(question)
+        # A reply that was cut off may hold the first digit of 10.
+        if reply.status is Status.OK and grade_of(reply.text) is not None:
+            return reply
+        shown = reply.text[:SHOWN_CHARACTERS]
+        message = (
+            f"the grader's reply ({reply.status}) is not a whole number from 0 to "
+            f"{HIGHEST_GRADE}: {shown!r}"
+        )
+        raise ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=True)
+
+    async def close(self) -> None:
+        await self._client.close()
+
 
 log = structlog.get_logger(__name__)
 

@@ -41,8 +41,7 @@ from socratic_bench.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from socratic_bench.events.codec import Event
-from socratic_bench.events.message import event_of, to_message
+from socratic_bench.events.codec import Event, event_of, to_message
 from socratic_bench.ports.broker import Delivery
 
 log = structlog.get_logger(__name__)

@@ -12,7 +12,7 @@ from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.outcomes import Settlement
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.errors import BrokerClosed, BrokerError
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 
 log = structlog.get_logger(__name__)
 

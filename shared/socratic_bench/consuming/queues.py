@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from socratic_bench.events import (
-    aggregate_updated,
-    experiment_completed,
-    response_recorded,
-    response_scored,
-    run_failed,
-    run_requested,
-)
+from socratic_bench.events import event_types
 from socratic_bench.ports.broker import WorkQueue
 
 # D-143: larger batches leave a second runner without work, smaller ones cost the broker.
 RUNNER_RUN_REQUESTED: Final = WorkQueue(
-    "runner-run-requested", run_requested.TYPE, separate_groups=True, batch=25
+    "runner-run-requested", event_types.RUN_REQUESTED, separate_groups=True, batch=25
 )
 JUDGE_RESPONSE_RECORDED: Final = WorkQueue(
-    "judge-response-recorded", response_recorded.TYPE, batch=50
+    "judge-response-recorded", event_types.RESPONSE_RECORDED, batch=50
 )
 CURATOR_RESPONSE_SCORED: Final = WorkQueue(
-    "curator-response-scored", response_scored.TYPE, batch=200
+    "curator-response-scored", event_types.RESPONSE_SCORED, batch=200
 )
-CURATOR_RUN_FAILED: Final = WorkQueue("curator-run-failed", run_failed.TYPE)
+CURATOR_RUN_FAILED: Final = WorkQueue("curator-run-failed", event_types.RUN_FAILED)
 
 WORK_QUEUES: Final = (
     RUNNER_RUN_REQUESTED,
@@ -34,5 +27,5 @@ WORK_QUEUES: Final = (
 )
 """All work queues. Every service declares all of them, so that each event has a queue."""
 
-BROADCASTS: Final = (aggregate_updated.TYPE, experiment_completed.TYPE)
+BROADCASTS: Final = (event_types.AGGREGATE_UPDATED, event_types.EXPERIMENT_COMPLETED)
 """Event types that the broker broadcasts to listeners; without a listener they are dropped."""

@@ -19,8 +19,8 @@ from typing import Final, Literal, Protocol
 
 import structlog
 
-from socratic_bench.concurrency.adaptive_pause import AdaptivePause
 from socratic_bench.concurrency.deadlines import wait_at_most
+from socratic_bench.concurrency.retry_policy import AdaptivePause
 from socratic_bench.consuming.dispatch import BatchDispatcher
 from socratic_bench.consuming.outcomes import Ack, RetryLater, Settlement
 from socratic_bench.errors import BrokerClosed, BrokerError, StoreError

@@ -1,9 +1,10 @@
-"""Money in whole nanodollars, so that sums are exact. 1 USD is 1_000_000_000 nanodollars."""
+"""Money in whole nanodollars (1 USD is 1_000_000_000), and upper bounds of a call."""
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Annotated
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, localcontext
+from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -35,3 +36,44 @@ class Price(BaseModel):
             self.input_per_million * input_tokens + self.output_per_million * output_tokens
         ) / _TOKENS_PER_PRICE
         return nanodollars(dollars)
+
+
+TOKENS_PER_MESSAGE: Final = 16
+"""The most tokens that a chat template puts around one message."""
+
+TOKENS_PER_CALL: Final = 100
+"""The most tokens that a chat template adds to a call, such as a message with today's date."""
+
+_NANODOLLARS_PER_TOKEN = 1_000
+"""The cost of a token at a price of 1 USD for a million."""
+
+_ROUNDING_UP = Context(prec=50, rounding=ROUND_CEILING)
+
+
+def input_tokens_at_most(texts: Sequence[str]) -> int:
+    """Return the most input tokens that a call with these messages takes under any tokenizer.
+
+    No tokenizer in use makes more tokens of a text than the text has bytes in UTF-8.
+    """
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    return size + TOKENS_PER_MESSAGE * len(texts) + TOKENS_PER_CALL
+
+
+def tokens_at_most(texts: Sequence[str], max_tokens: int) -> int:
+    """Return the most tokens, input and output, of a call with these messages and `max_tokens`."""
+    return input_tokens_at_most(texts) + max_tokens
+
+
+def at_most_nanodollars(price: Price, input_tokens: int, max_tokens: int) -> int:
+    """Return the most nanodollars that a call of at most these tokens costs, rounded up."""
+    with localcontext(_ROUNDING_UP):
+        input_cost = price.input_per_million * input_tokens
+        output_cost = price.output_per_million * max_tokens
+        return int(((input_cost + output_cost) * _NANODOLLARS_PER_TOKEN).to_integral_value())
+
+
+def most_a_call_costs(price: Price | None, texts: Sequence[str], max_tokens: int) -> int:
+    """Return the most nanodollars that a call with these messages costs; 0 for an unknown price."""
+    if price is None:
+        return 0
+    return at_most_nanodollars(price, input_tokens_at_most(texts), max_tokens)

@@ -17,9 +17,8 @@ from socratic_bench.domain.run import (
     Run,
 )
 from socratic_bench.scoring.answer_notes import counts_of
-from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.exchange import EarlierTurn, Status
 from socratic_bench.scoring.score import MOST_TOKENS
-from socratic_bench.scoring.statuses import Status
 
 
 class Usage(BaseModel):

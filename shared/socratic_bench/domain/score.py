@@ -8,8 +8,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.run import MOST_MILLISECONDS, MOST_NANODOLLARS, MOST_TURNS, Run
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import MOST_COUNT, MOST_VECTORS
-from socratic_bench.scoring.statuses import Status
 
 UnitScore = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """A score on the only scale; a value outside of it would spoil every mean."""

@@ -1,18 +1,20 @@
-"""The codec of events."""
+"""The codec of events, and the message of a broker that carries one."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, get_args
+from typing import Annotated, Final, NamedTuple, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from socratic_bench.errors import InvalidEvent
-from socratic_bench.events.aggregate_updated import AggregateUpdated
-from socratic_bench.events.experiment_completed import ExperimentCompleted
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.response_scored import ResponseScored
-from socratic_bench.events.run_failed import RunFailed
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.event_types import (
+    AggregateUpdated,
+    ExperimentCompleted,
+    ResponseRecorded,
+    ResponseScored,
+    RunFailed,
+    RunRequested,
+)
 from socratic_bench.invalid_values import mistakes_in
 
 Event = (
@@ -49,3 +51,50 @@ def decode(body: bytes) -> Event:
         return _EVENT.validate_json(body)
     except ValidationError as error:
         raise InvalidEvent(f"not an event this version reads: {mistakes_in(error)}") from None
+
+
+class Message(NamedTuple):
+    """An encoded event in transit."""
+
+    id: str
+    """The id of the event: the same for every copy and every redelivery."""
+
+    type: str
+    group: str
+    body: bytes
+    source: str = ""
+    subject: str = ""
+    correlation: str = ""
+    """`source`, `subject` and `correlation` are for people; a delivery may lack them."""
+
+
+class EncodedEvent(Message):
+    """A message that was encoded in this process, with its event.
+
+    It equals the message that another process makes of its parts.
+    """
+
+    event: Event | None = None
+    """None in a copy with other parts."""
+
+
+def to_message(event: Event) -> EncodedEvent:
+    """Encode an event with the attributes that a broker needs."""
+    message = EncodedEvent(
+        event.id,
+        event.type,
+        event.partitionkey,
+        encode(event),
+        event.source,
+        event.subject,
+        event.correlationid,
+    )
+    message.event = event
+    return message
+
+
+def event_of(message: Message) -> Event:
+    """Return the event that a message carries. Raises InvalidEvent, as `decode` does."""
+    # D-009: within a process, events are not decoded again at each stage.
+    known = message.event if isinstance(message, EncodedEvent) else None
+    return known or decode(message.body)

@@ -1,10 +1,13 @@
-"""A service's broker and store: open, reach and close them."""
+"""A service's broker and store: open, reach and close them. The errors that end a process."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Final, TypeVar
 
@@ -15,10 +18,40 @@ from socratic_bench.addresses import open_broker, open_store
 from socratic_bench.concurrency.deadlines import within
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.errors import BrokerUnavailable, SocraticBenchError, StoreUnavailable
-from socratic_bench.hosting.failures import CannotStart, naming
+from socratic_bench.errors import (
+    BrokerUnavailable,
+    InvalidSettings,
+    SocraticBenchError,
+    StoreUnavailable,
+)
 from socratic_bench.ports.broker import Broker, WorkQueue
 from socratic_bench.ports.stores.store import Store
+
+
+class CannotStart(SocraticBenchError):
+    """The service did not reach its store or broker in time."""
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """Return the error to show: of a group, its first SocraticBenchError, or else its first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = (error.subgroup(SocraticBenchError) or error).exceptions[0]
+    return error
+
+
+@contextmanager
+def naming(variable: str) -> Iterator[None]:
+    """Put the name of the wrong environment variable into InvalidSettings."""
+    try:
+        yield
+    except InvalidSettings as error:
+        raise InvalidSettings(f"{variable}: {error}") from None
+
+
+def new_owner(kind: str) -> str:
+    """Return a unique name of `kind`, host, process and random digits."""
+    return f"{kind}-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+
 
 log = structlog.get_logger(__name__)
 

@@ -1,34 +1,108 @@
-"""The host of workers: ready once broker and store answer, drained on a stop."""
+"""Queues whose messages do not flow, which make a service unready."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import structlog
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
-from socratic_bench.concurrency.deadlines import unless_stopped
+from socratic_bench.concurrency.deadlines import unless_stopped, wait_at_most
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.consuming.worker import Observer, Worker
-from socratic_bench.errors import StoreUnavailable
-from socratic_bench.hosting.failures import naming
-from socratic_bench.hosting.http.health import health_app
+from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
 from socratic_bench.hosting.http.readiness import Check, Readiness
 from socratic_bench.hosting.http.server import serving
-from socratic_bench.hosting.metrics.process_metrics import (
+from socratic_bench.hosting.metrics import (
+    CONTENT_TYPE,
     DepthMetrics,
     MessageMetrics,
     Metrics,
     ReadyMetrics,
 )
-from socratic_bench.hosting.queue_problems import QueueProblems
-from socratic_bench.hosting.starting import reach_all
+from socratic_bench.hosting.starting import naming, reach_all
 from socratic_bench.ports.broker import Broker, WorkQueue
+from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import WorkerProcessSettings
+
+LOOK_SECONDS: Final = 0.5
+
+TOLERANCE_SECONDS: Final = 10.0
+"""Seconds that a problem may last: a consumer needs a moment for a new queue."""
+
+
+class QueueProblems:
+    """Watches the result of `Broker.problems`."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._since: dict[str, float] = {}
+
+    async def watch(self, stop: asyncio.Event) -> None:
+        """Look every LOOK_SECONDS until `stop` is set."""
+        while not stop.is_set():
+            now = asyncio.get_running_loop().time()
+            self._since = {each: self._since.get(each, now) for each in self._broker.problems()}
+            await wait_at_most(LOOK_SECONDS, stop)
+
+    async def until_none(self, patience: float) -> None:
+        """Wait for the end of all problems, for at most `patience` seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while self._broker.problems():  # noqa: ASYNC110 - the broker signals no change
+                    await asyncio.sleep(LOOK_SECONDS / 50)
+
+    async def check(self) -> None:
+        """Raise BrokerUnavailable while a problem lasts."""
+        then = asyncio.get_running_loop().time() - TOLERANCE_SECONDS
+        if lasting := [problem for problem, since in self._since.items() if since < then]:
+            raise BrokerUnavailable("; ".join(lasting))
+
+
+@dataclass(frozen=True, slots=True)
+class RunningModels:
+    """Lists the models of all incomplete experiments."""
+
+    store: Experiments
+
+    async def __call__(self) -> frozenset[str]:
+        """Return the models' ids. Raises StoreError."""
+        running = await self.store.running()
+        return frozenset[str]().union(*(each.model_ids for each in running))
+
+
+def health_app(readiness: Readiness, metrics: Metrics) -> Starlette:
+    """Return an application that serves liveness, readiness and metrics."""
+
+    async def is_alive(_request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def is_ready(_request: Request) -> Response:
+        problem = await readiness.problem()
+        if problem is None:
+            return JSONResponse({"status": "ok"})
+        return JSONResponse({"status": "unavailable", "reason": problem}, status_code=503)
+
+    async def show_metrics(_request: Request) -> Response:
+        return Response(metrics.text(), media_type=CONTENT_TYPE)
+
+    return Starlette(
+        routes=[
+            Route("/healthz", is_alive),
+            Route("/readyz", is_ready),
+            Route("/metrics", show_metrics),
+        ]
+    )
+
 
 log = structlog.get_logger(__name__)
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from socratic_bench.domain.call_cost import (
+from socratic_bench.domain.experiment.manifest import Experiment, Grader, Manifest, TutorModel
+from socratic_bench.domain.grading import INSTRUCTION, message_of
+from socratic_bench.domain.money import (
     TOKENS_PER_MESSAGE,
     at_most_nanodollars,
     input_tokens_at_most,
+    nanodollars,
 )
-from socratic_bench.domain.experiment.manifest import Experiment, Grader, Manifest, TutorModel
-from socratic_bench.domain.grading import INSTRUCTION, message_of
-from socratic_bench.domain.money import nanodollars
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.planning.plan import PlanStore, refuse_stopped
 from socratic_bench.planning.reuse import Outlook, Reuse, look_ahead

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.providers import registry
-from socratic_bench.providers.endpoints.endpoint import SETTING
+from socratic_bench.providers.endpoints import SETTING
 from socratic_bench.providers.registry import destination
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.run import Run, batches
 from socratic_bench.errors import ExperimentStopped, StoreUnavailable
 from socratic_bench.events.codec import Event
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.event_types import ResponseRecorded, RunRequested
 from socratic_bench.planning.reuse import is_whole
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock

@@ -17,8 +17,7 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run, batches
 from socratic_bench.errors import InvalidInput
 from socratic_bench.events.codec import Event
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.event_types import ResponseRecorded, RunFailed
 from socratic_bench.planning.plan import ANSWERS_HELD, Publish, StorePatience
 from socratic_bench.planning.reuse import is_whole
 from socratic_bench.ports.clock import Clock

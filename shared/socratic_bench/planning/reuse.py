@@ -18,7 +18,7 @@ from socratic_bench.domain.run import Run, batches
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.ports.stores.responses import NO_LEASE, Responses
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 
 MAX_AGE: Final = timedelta(days=30)
 """The greatest age of an adopted answer."""

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final, NamedTuple, Protocol
 
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 
 # D-051: the server counts redeliveries of all messages in hand, not only of the culprit.
 SUSPECT_AFTER: Final = 5

@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol
 from socratic_bench.domain.experiment.manifest import Parameters
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.run import Run
-from socratic_bench.scoring.exchange import EarlierTurn
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import EarlierTurn, Status
 
 
 class Question(NamedTuple):

@@ -14,10 +14,7 @@ from typing import Final
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProvider
 from socratic_bench.plugins import found
-from socratic_bench.providers.bedrock import BEDROCK
-from socratic_bench.providers.http_options import HttpOptions
-from socratic_bench.providers.http_providers import HTTP_PROVIDERS
-from socratic_bench.providers.in_process import LOCAL, REFERENCE
+from socratic_bench.providers.built_in import BEDROCK, HTTP_PROVIDERS, LOCAL, REFERENCE, HttpOptions
 from socratic_bench.providers.key_variables import KEY_OPTION
 from socratic_bench.providers.recordings import REPLAY
 from socratic_bench.providers.spec import Destination, ProviderSpec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from socratic_bench.domain.experiment.manifest import TutorModel
-from socratic_bench.providers.endpoints.base_urls import origin
+from socratic_bench.providers.base_urls import origin
 from socratic_bench.providers.options import Options
 
 

@@ -1,18 +1,25 @@
-"""The choice of an experiment by its id, the start of its id, its occasion or its name."""
+"""The choice of an experiment by its id, name or occasion, and of the profile to read it by."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState
-from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
+from socratic_bench.errors import AmbiguousExperiment, InvalidInput, UnknownExperiment
+from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.reporting.formats import moment
+from socratic_bench.scoring.profiles import profile_named
+
+
+class ResultStore(Experiments, Aggregates, Protocol):
+    """Experiments and their cells: what tables and their checks read."""
+
 
 _WEEKS: Final = re.compile(r"weeks:([1-9]\d{0,2})", re.ASCII)
 
@@ -119,3 +126,37 @@ def _begins(experiment: ExperimentOutline, text: str) -> bool:
 def _is_called(experiment: ExperimentOutline, text: str) -> bool:
     begins = text and experiment.experiment_id.startswith(text)
     return bool(begins) or text in {experiment.occasion, experiment.name}
+
+
+class NoScores(InvalidInput):
+    """No experiment in question has a score by the profile."""
+
+
+async def common_profiles(store: Aggregates, experiment_ids: Collection[str]) -> tuple[str, ...]:
+    """Return the profiles that all of these experiments have scores by, the first one's own first.
+
+    An experiment's own profile is among them before its first score.
+    """
+    profiles = await store.scored_profiles(experiment_ids)
+    first, *others = (profiles.get(id_, ()) for id_ in dict.fromkeys(experiment_ids))
+    return tuple(name for name in first if all(name in each for each in others))
+
+
+async def scored_by(store: Aggregates, experiment_ids: Collection[str], profile: str) -> list[str]:
+    """Return those of these experiments that have scores by a profile, in their order.
+
+    Raises NoScores if none has, with the command that makes them, and UnknownProfile for a profile
+    that is not installed either.
+    """
+    profiles = await store.scored_profiles(experiment_ids)
+    found = [id_ for id_ in experiment_ids if profile in profiles.get(id_, ())]
+    if found or not experiment_ids:
+        return found
+    profile_named(profile)
+    first = next(iter(experiment_ids))
+    more = f" and {len(experiment_ids) - 1} more" if len(experiment_ids) > 1 else ""
+    raise NoScores(
+        f"{first}{more} has no score by {profile!r}; it has: "
+        f"{', '.join(profiles.get(first, ())) or 'none'}. "
+        f"Score it without a model: socratic-bench rescore {first} --profile {profile}"
+    )

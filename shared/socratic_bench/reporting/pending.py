@@ -14,7 +14,7 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run, batches
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.responses import Responses
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 
 BATCH = 500
 """Runs in memory at a time."""

@@ -13,7 +13,7 @@ from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import StoreUnavailable, UnknownExperiment
 from socratic_bench.ports.stores.aggregates import Aggregates
-from socratic_bench.reporting.result_store import ResultStore
+from socratic_bench.reporting.experiment_choice import ResultStore
 
 _ATTEMPTS = 3
 

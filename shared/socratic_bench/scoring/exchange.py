@@ -1,11 +1,40 @@
-"""The input of a scorer: one response of a tutor, and the conversation before it."""
+"""The input of a scorer: a tutor's response with its status, and the conversation before."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
-from socratic_bench.scoring.statuses import Status
+
+class Status(StrEnum):
+    """How a response ended."""
+
+    OK = "ok"
+    """The tutor finished its answer."""
+    TRUNCATED = "truncated"
+    """The token limit cut the answer off."""
+    REFUSED = "refused"
+    """The tutor, or a filter before it, declined to answer."""
+    EMPTY = "empty"
+    """The tutor returned nothing but white space."""
+    ERROR = "error"
+    """No response came, or an unfinished one; `error_kind` says which."""
+
+
+UNGRADED = "ungraded"
+"""The `error_kind` of a response that its profile needs a grade for, and whose grading failed."""
+
+UNFINISHED = "unfinished"
+"""The kind of ERROR of an answer whose stop reason is not known to end a finished one. The store
+keeps the answer: it is paid for, and a later version may know the reason."""
+
+
+def effective_status(status: Status, text: str) -> Status:
+    """Return `status`, or EMPTY for an answer without text."""
+    if (status is Status.OK or status is Status.TRUNCATED) and (not text or text.isspace()):
+        return Status.EMPTY
+    return status
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from socratic_bench.scoring.evidence import Evidence, Fact, SpanKind
-from socratic_bench.scoring.exchange import Exchange
+from socratic_bench.scoring.exchange import Exchange, Status
 from socratic_bench.scoring.profile import (
     Profile,
     VectorDescription,
@@ -14,7 +14,6 @@ from socratic_bench.scoring.profile import (
     combining,
     overall,
 )
-from socratic_bench.scoring.statuses import Status
 
 SUFFIX: Final = "-llm"
 """The end of the name of a graded profile; the beginning is the name of its base profile."""

@@ -12,8 +12,7 @@ from types import MappingProxyType
 from typing import Final, Protocol, cast, runtime_checkable
 
 from socratic_bench.scoring.evidence import Evidence, SpanKind
-from socratic_bench.scoring.exchange import Exchange
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Exchange, Status
 
 CANONICAL = "socratic-v1"
 """The default profile's name."""

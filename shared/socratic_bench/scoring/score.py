@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 from socratic_bench.errors import BrokenProfile
 from socratic_bench.scoring.evidence import Evidence
-from socratic_bench.scoring.exchange import EarlierTurn, Exchange
+from socratic_bench.scoring.exchange import EarlierTurn, Exchange, Status, effective_status
 from socratic_bench.scoring.length import may_count
 from socratic_bench.scoring.profile import (
     CANONICAL,
@@ -21,7 +21,6 @@ from socratic_bench.scoring.profile import (
     overall,
 )
 from socratic_bench.scoring.profiles import is_registered, profile_named
-from socratic_bench.scoring.statuses import Status, effective_status
 from socratic_bench.scoring.visible_text import VisibleText, read
 
 MOST_TOKENS = 10**12

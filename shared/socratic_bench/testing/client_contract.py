@@ -11,10 +11,8 @@ import pytest
 
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question, Reply
-from socratic_bench.scoring.statuses import Status
-from socratic_bench.testing.questions import pack_questions
-from socratic_bench.testing.texts import HOSTILE
-from socratic_bench.testing.waiting import waiting_for
+from socratic_bench.scoring.exchange import Status
+from socratic_bench.testing.samples import HOSTILE, pack_questions, waiting_for
 
 
 class Questions(Protocol):

@@ -10,12 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.scoring.evidence import Evidence, Mark
-from socratic_bench.scoring.exchange import EarlierTurn, Exchange
+from socratic_bench.scoring.exchange import EarlierTurn, Exchange, Status
 from socratic_bench.scoring.profile import Profile, combining
 from socratic_bench.scoring.profiles import TAKEN
 from socratic_bench.scoring.score import Score, score
-from socratic_bench.scoring.statuses import Status
-from socratic_bench.testing.texts import HOSTILE
+from socratic_bench.testing.samples import HOSTILE
 
 _TOKENS = st.none() | st.integers(0, 5_000)
 _TEXTS = st.text(max_size=400) | st.sampled_from(HOSTILE)

@@ -49,7 +49,7 @@ def test_a_service_waits_for_the_emulator_and_reaches_it_alone(service):
 def test_an_image_is_that_of_a_task_on_aws(service):
     container = services()[service]
     folder = ROOT / "deploy/aws/socratic_aws"
-    source = (folder / "operations/images.py").read_text()
+    source = (folder / "operations/artifacts.py").read_text()
     [extras] = re.findall(rf'^    "{service}": "([a-z,]+)",$', source, re.MULTILINE)
     assert container["build"] == {"args": {"EXTRAS": extras}}
     source = (folder / "stacks/services.py").read_text()

@@ -15,10 +15,10 @@ from socratic_bench.domain.experiment.manifest import Limits, Manifest, Paramete
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import FailureKind
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import Profile
-from socratic_bench.scoring.statuses import Status
 from socratic_cli.cli import socratic_bench
-from socratic_runner.conversations.failure_classes import BUSY, PASSING, UNUSABLE
+from socratic_runner.conversations.call_outcomes import BUSY, PASSING, UNUSABLE
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text()

@@ -15,7 +15,7 @@ from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run
-from socratic_bench.events.message import to_message
+from socratic_bench.events.codec import to_message
 from socratic_bench.planning.config_file.config import parse_config
 from socratic_bench.planning.model_catalogue import RegisteredModels
 from socratic_bench.planning.plan import resume

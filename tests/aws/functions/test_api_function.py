@@ -24,7 +24,7 @@ from socratic_bench.consuming.queues import (
 from socratic_bench.ports.broker import WorkQueue
 from socratic_bench.reporting.export.formats import FORMATS, file_pieces
 from socratic_bench.reporting.export.tables import TABLES, open_table
-from socratic_bench.reporting.transcripts.chosen_runs import chosen_runs
+from socratic_bench.reporting.transcripts import chosen_runs
 from socratic_bench.scoring.score import score
 from tests.aws.lambda_runtime import FunctionFailed, Runtime, running
 from tests.aws.place import Place, a_place

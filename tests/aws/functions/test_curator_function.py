@@ -15,9 +15,8 @@ from socratic_bench.consuming.queues import (
 )
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.events.message import to_message
-from socratic_bench.events.response_scored import ResponseScored
-from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.codec import to_message
+from socratic_bench.events.event_types import ResponseScored, RunFailed
 from tests.aws.lambda_runtime import Runtime, running
 from tests.aws.place import Place, a_place
 from tests.aws.records import poisoned, received

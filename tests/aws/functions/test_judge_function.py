@@ -6,9 +6,8 @@ from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.consuming.queues import CURATOR_RESPONSE_SCORED, JUDGE_RESPONSE_RECORDED
 from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response
-from socratic_bench.events.codec import decode
-from socratic_bench.events.message import to_message
-from socratic_bench.events.response_recorded import ResponseRecorded
+from socratic_bench.events.codec import decode, to_message
+from socratic_bench.events.event_types import ResponseRecorded
 from tests.aws.lambda_runtime import FunctionFailed, running
 from tests.aws.records import event, poisoned, received
 from tests.servers import aws_emulator, sqs

@@ -20,8 +20,8 @@ from socratic_bench.consuming.queues import (
     RUNNER_RUN_REQUESTED,
 )
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
-from socratic_bench.events.message import to_message
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import to_message
+from socratic_bench.events.event_types import RunRequested
 from tests.aws.lambda_runtime import FunctionFailed, Runtime, running
 from tests.aws.place import Place, a_place
 from tests.aws.records import event, poisoned, received

@@ -21,7 +21,7 @@ from functools import partial
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import open_client
 from tests.benchmarks.calls.bare_calls import bare_calls

@@ -37,7 +37,7 @@ from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.concurrency import event_loop
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import check_access, open_client
 from tests.benchmarks.calls.bare_calls import bare_calls

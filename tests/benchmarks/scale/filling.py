@@ -22,8 +22,8 @@ from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.score import score
-from socratic_bench.scoring.statuses import Status
 
 VARIANTS: Final = 8
 """The number of different answers of a model to a scenario; one more fails."""

@@ -21,9 +21,8 @@ from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.hosting.garbage import quiet_garbage_collector
 from socratic_bench.hosting.http.server import serving
-from socratic_bench.hosting.signals import stop_signals
+from socratic_bench.hosting.process import quiet_garbage_collector, stop_signals
 from tests.benchmarks.scale.filling import fill
 from tests.benchmarks.scale.loading import loader_of
 from tests.benchmarks.scale.plans import Size, experiments_of

@@ -12,7 +12,7 @@ from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
-from socratic_bench.events.message import to_message
+from socratic_bench.events.codec import to_message
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.planning.plan import resume
 from tests.e2e.service_processes import ServiceProcess, start

@@ -26,14 +26,13 @@ from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
-from socratic_bench.events.codec import Event
-from socratic_bench.events.message import Message, to_message
+from socratic_bench.events.codec import Event, Message, to_message
 from socratic_bench.hosting.functions.queue_function import QueueFunction, QueueWork
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.planning.plan import resume
 from socratic_bench.service_settings import load_settings
 from socratic_runner.bootstrap import runner_dispatcher, unwatched
-from socratic_runner.conversations.call_observing import UNOBSERVED
+from socratic_runner.conversations.call_outcomes import UNOBSERVED
 from socratic_runner.entrypoints.lambda_function import MORE
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings

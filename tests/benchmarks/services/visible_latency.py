@@ -20,10 +20,8 @@ from statistics import quantiles
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.events.aggregate_updated import TYPE as AGGREGATE_UPDATED
-from socratic_bench.events.aggregate_updated import AggregateUpdated
-from socratic_bench.events.message import event_of, to_message
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import event_of, to_message
+from socratic_bench.events.event_types import AGGREGATE_UPDATED, AggregateUpdated, RunRequested
 from socratic_bench.ports.broker import Listener
 from tests.benchmarks.services.running_services import PATIENCE, experiment_of, services
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.errors import BrokerError
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import Broker, Delivery, WorkQueue
 from tests.contract.broker.adapters import BrokerAdapter, Limits
 from tests.contract.broker.traffic import LONG_DELAY, Traffic, ids, message, messages, new_queue

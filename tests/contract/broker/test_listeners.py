@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from socratic_bench.errors import BrokerClosed, BrokerError
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import Broker, WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message
 

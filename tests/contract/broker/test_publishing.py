@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import Broker, WorkQueue
 from tests.contract.broker.adapters import BrokerAdapter, Limits
 from tests.contract.broker.traffic import LONG_DELAY, Traffic, ids, message, messages, new_queue

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import Broker, Consumer, Delivery, Listener, WorkQueue
 from tests.contract.broker.adapters import BrokerAdapter
 from tests.waiting import until, waiting_for

@@ -13,7 +13,7 @@ import pytest
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.ports.models import ModelClient, Question
-from socratic_bench.testing.questions import pack_questions
+from socratic_bench.testing.samples import pack_questions
 from socratic_runner.models.archetypes.faulty import GOOD, behaviour_at
 from socratic_runner.models.registry import open_client
 

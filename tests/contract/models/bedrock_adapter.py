@@ -6,8 +6,8 @@ from pathlib import Path
 
 from socratic_bench.domain.experiment.manifest import Parameters, TutorModel
 from socratic_bench.ports.models import ModelClient, Question
-from socratic_bench.providers.endpoints.base_urls import origin
-from socratic_bench.providers.endpoints.endpoint import Endpoint, Endpoints
+from socratic_bench.providers.base_urls import origin
+from socratic_bench.providers.endpoints import Endpoint, Endpoints
 from socratic_runner.models.registry import open_client
 from tests.contract.models.adapters import ModelAdapter
 from tests.servers.providers import ministack

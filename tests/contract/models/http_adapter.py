@@ -7,7 +7,7 @@ from pathlib import Path
 
 from socratic_bench.domain.experiment.manifest import Parameters, TutorModel
 from socratic_bench.ports.models import ModelClient, Question
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_runner.models.registry import open_client
 from tests.contract.models.adapters import ModelAdapter
 from tests.servers.providers.llama_http import NAME, SERVER

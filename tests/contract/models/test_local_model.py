@@ -17,8 +17,8 @@ import pytest
 from socratic_bench.domain.experiment.manifest import Parameters, TutorModel
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import ModelClient
-from socratic_bench.scoring.statuses import Status
-from socratic_bench.testing.questions import a_question, pack_questions
+from socratic_bench.scoring.exchange import Status
+from socratic_bench.testing.samples import a_question, pack_questions
 from socratic_runner.models.local import llama
 from socratic_runner.models.registry import open_client
 from tests.contract.models.adapters import LOCAL
@@ -158,7 +158,7 @@ async def test_a_file_that_is_no_model_fails_for_good_and_leaves_nothing(tmp_pat
 def test_loading_and_asking_print_nothing():
     script = (
         "import asyncio\n"
-        "from socratic_bench.testing.questions import a_question\n"
+        "from socratic_bench.testing.samples import a_question\n"
         "from socratic_bench.domain.experiment.manifest import TutorModel\n"
         "from socratic_runner.models.registry import open_client\n"
         "async def main():\n"

@@ -18,8 +18,8 @@ from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.leases import Lease, LeaseKey
 from socratic_bench.ports.stores.responses import NO_LEASE, Responses
 from socratic_bench.ports.stores.store import Store
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import CANONICAL
-from socratic_bench.scoring.statuses import Status
 
 MONDAY = datetime(2026, 3, 2, 9, 30, 0, 123456, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -14,7 +14,7 @@ from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, JUDGE_RESPONSE_RECORDED, WORK_QUEUES
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from tests.dashboard.conftest import PHONE, Visit, serving
 from tests.dashboard.research_page import width_of
 from tests.dashboard.seeding import experiment, seed, tutors

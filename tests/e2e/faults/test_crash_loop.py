@@ -18,12 +18,10 @@ from socratic_bench.consuming.queues import (
 from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
-from socratic_bench.events.codec import decode
-from socratic_bench.events.message import to_message
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.response_scored import ResponseScored
+from socratic_bench.events.codec import decode, to_message
+from socratic_bench.events.event_types import ResponseRecorded, ResponseScored
 from socratic_bench.ports.broker import SUSPECT_AFTER, Broker, ended_alone
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from tests.e2e.faults.crashing_judge import EXIT_CODE, MARKER
 from tests.e2e.service_processes import started
 from tests.lengths import at_length

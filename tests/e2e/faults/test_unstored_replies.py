@@ -13,8 +13,8 @@ import pytest
 
 from socratic_bench.addresses import open_broker, open_store
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.events.message import to_message
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import to_message
+from socratic_bench.events.event_types import RunRequested
 from socratic_bench.ports.stores.leases import CallCount
 from socratic_bench.ports.stores.store import Store
 from tests.e2e.command import Terminal

@@ -23,8 +23,8 @@ from socratic_bench.addresses import open_broker, open_store
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.events.message import to_message
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import to_message
+from socratic_bench.events.event_types import RunRequested
 from tests.e2e.service_processes import ServiceProcess, all_ready
 from tests.servers import postgresql, rabbitmq
 from tests.servers.providers.raw_server import (

@@ -14,14 +14,11 @@ from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.events.codec import Event
-from socratic_bench.events.message import to_message
-from socratic_bench.events.response_scored import ResponseScored
-from socratic_bench.events.run_failed import RunFailed
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import Event, to_message
+from socratic_bench.events.event_types import ResponseScored, RunFailed, RunRequested
 from socratic_bench.reporting.verification import verify
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import CANONICAL
-from socratic_bench.scoring.statuses import Status
 from tests.contract.store.facts import contents
 from tests.e2e.command import Terminal
 from tests.e2e.service_processes import all_ready

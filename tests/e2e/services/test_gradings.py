@@ -11,7 +11,7 @@ import pytest
 
 from socratic_bench.domain.grading import grading_run_id
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from tests.e2e.experiments import completed, dead_letters, submitted
 from tests.e2e.service_processes import all_ready, started
 from tests.servers.providers.grader import grader

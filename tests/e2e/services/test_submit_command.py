@@ -10,7 +10,7 @@ import pytest
 
 from socratic_bench.addresses import open_broker, open_store
 from socratic_bench.consuming.queues import BROADCASTS, JUDGE_RESPONSE_RECORDED, WORK_QUEUES
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from tests.e2e.command import Terminal
 from tests.e2e.service_processes import all_ready
 from tests.servers import postgresql, rabbitmq

@@ -9,10 +9,9 @@ import pytest
 
 from socratic_api.score_shapes import TEXT_LIMIT, TURN_LIMIT
 from socratic_bench.scoring import profiles
-from socratic_bench.scoring.exchange import EarlierTurn, Exchange
+from socratic_bench.scoring.exchange import EarlierTurn, Exchange, Status
 from socratic_bench.scoring.score import MOST_TOKENS, score
 from socratic_bench.scoring.socratic_v1.profile import SocraticV1
-from socratic_bench.scoring.statuses import Status
 
 ADDRESS = "/api/score"
 SENT: list[dict[str, Any]] = [

@@ -10,7 +10,7 @@ from socratic_api import experiment_metrics
 from socratic_api.experiment_metrics import ExperimentMetrics
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.state import ExperimentState
-from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.ports.stores.leases import CallEnd
 from tests.contract.store.facts import MONDAY, a_failure, an_experiment, claim_of
 from tests.waiting import until

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from socratic_api.bootstrap import build_app
-from socratic_api.control.capabilities import Capabilities
+from socratic_api.capabilities import Capabilities
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.stores.sql.store import SqlStore

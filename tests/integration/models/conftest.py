@@ -10,9 +10,9 @@ import pytest
 from socratic_bench.domain.experiment.manifest import Limits, TutorModel
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question
-from socratic_bench.providers.endpoints.base_urls import origin
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE
-from socratic_bench.testing.questions import a_question
+from socratic_bench.providers.base_urls import origin
+from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.testing.samples import a_question
 from socratic_runner.models.registry import open_client
 
 OpenModel = Callable[..., ModelClient]

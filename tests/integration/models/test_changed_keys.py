@@ -12,7 +12,7 @@ import pytest
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import FailureKind, InvalidSettings, ModelCallFailed, ModelUnusable
 from socratic_bench.ports.models import ModelClient
-from socratic_bench.testing.questions import a_question
+from socratic_bench.testing.samples import a_question
 from socratic_runner.entrypoints.endpoint_secrets import SecretEndpoints
 from socratic_runner.settings import RunnerSettings
 from tests.servers.providers.raw_server import RawServer, Request, completion, response, serving

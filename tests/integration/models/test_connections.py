@@ -12,8 +12,8 @@ import pytest
 from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
 from socratic_bench.ports.models import Reply
-from socratic_bench.scoring.statuses import Status
-from socratic_bench.testing.questions import a_question
+from socratic_bench.scoring.exchange import Status
+from socratic_bench.testing.samples import a_question
 from socratic_runner.models.http import connection
 from tests.integration.models.conftest import OpenModel, failure_of
 from tests.servers.http_process import free_port

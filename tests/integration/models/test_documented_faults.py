@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.errors import FailureKind, ModelUnusable
-from socratic_bench.scoring.statuses import UNFINISHED, Status
+from socratic_bench.scoring.exchange import UNFINISHED, Status
 from tests.integration.models.conftest import OpenModel
 from tests.integration.models.test_truthful_replies import (
     ANTHROPIC,

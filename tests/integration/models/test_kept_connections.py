@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from socratic_bench.errors import FailureKind
-from socratic_bench.testing.questions import a_question
+from socratic_bench.testing.samples import a_question
 from socratic_runner.models.http import connectors
 from socratic_runner.models.http.connectors import QuietConnector, RestedConnector
 from tests.integration.models.conftest import OpenModel, failure_of

@@ -12,8 +12,8 @@ import pytest
 from socratic_bench.domain.experiment.manifest import Parameters
 from socratic_bench.errors import FailureKind
 from socratic_bench.ports.models import ModelClient, Question
-from socratic_bench.scoring.statuses import Status
-from socratic_bench.testing.questions import EARLIER, a_question
+from socratic_bench.scoring.exchange import Status
+from socratic_bench.testing.samples import EARLIER, a_question
 from tests.integration.models.conftest import OpenModel, failure_of
 from tests.servers.providers.llama_http import CACHING, NAME, SERVER
 from tests.waiting import PATIENCE, until

@@ -15,7 +15,7 @@ import structlog
 
 from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
-from socratic_bench.testing.questions import a_question
+from socratic_bench.testing.samples import a_question
 from tests.integration.models.conftest import OpenModel
 from tests.servers.providers.raw_server import (
     STREAM_HEAD,

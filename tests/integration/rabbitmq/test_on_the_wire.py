@@ -17,8 +17,8 @@ from socratic_bench.adapters.brokers.rabbitmq import topology
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.domain.run import Run
 from socratic_bench.errors import BrokerError
-from socratic_bench.events.message import to_message
-from socratic_bench.events.run_requested import TYPE, RunRequested
+from socratic_bench.events.codec import to_message
+from socratic_bench.events.event_types import RUN_REQUESTED, RunRequested
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, message
 from tests.integration.rabbitmq.conftest import stranger
@@ -53,7 +53,7 @@ def requested(repeat: int) -> RunRequested:
 
 @pytest.fixture
 def queue() -> WorkQueue:
-    return WorkQueue("requests", TYPE, batch=10)
+    return WorkQueue("requests", RUN_REQUESTED, batch=10)
 
 
 async def test_a_message_says_in_its_properties_what_it_is_and_is_a_cloud_event(
@@ -64,7 +64,7 @@ async def test_a_message_says_in_its_properties_what_it_is_and_is_a_cloud_event(
         await broker.publish([to_message(event)])
         incoming = await (await channel.get_queue(name_on_server(url, queue))).get()
         assert incoming.content_type == "application/cloudevents+json"
-        assert (incoming.message_id, incoming.type) == (event.id, TYPE)
+        assert (incoming.message_id, incoming.type) == (event.id, RUN_REQUESTED)
         assert (incoming.app_id, incoming.correlation_id) == ("planner", "exp-1")
         assert incoming.headers["cloudEvents:subject"] == "run-1"
         assert incoming.headers["socratic-group"] == "openai/gpt"
@@ -84,7 +84,7 @@ async def test_a_batch_is_a_batch_of_cloud_events(url: str, queue: WorkQueue) ->
         assert [each["id"] for each in batch] == [event.id for event in events]
         assert [
             JSONFormat().read(CloudEvent, json.dumps(each).encode()).get_type() for each in batch
-        ] == [TYPE] * 5
+        ] == [RUN_REQUESTED] * 5
         await incoming.ack()
 
 
@@ -112,7 +112,7 @@ async def test_what_a_stranger_published_is_delivered_as_it_is(
 async def test_a_stranger_s_message_without_a_group_can_be_redriven(
     url: str, queue: WorkQueue, traffic: Traffic
 ) -> None:
-    apart = WorkQueue("apart", TYPE, separate_groups=True)
+    apart = WorkQueue("apart", RUN_REQUESTED, separate_groups=True)
     async with declared(url, apart) as broker, stranger(url) as channel:
         await broker.publish([message(apart, 1, "known")])
         async with broker.consume(apart.name, prefetch=2) as consumer:

@@ -9,7 +9,7 @@ import pytest
 
 from socratic_bench.adapters.brokers.sqs.address import LAST_RESORT_RECEIVES
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, messages, new_queue
 from tests.waiting import until

@@ -12,7 +12,7 @@ from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.adapters.brokers.sqs.copies import Copies
 from socratic_bench.adapters.brokers.sqs.sender import Claims
 from socratic_bench.adapters.brokers.sqs.wire import State
-from socratic_bench.concurrency.cancellation import cancelled
+from socratic_bench.concurrency.deadlines import cancelled
 from socratic_bench.consuming.outcomes import Ack, DeadLetterIt, RetryLater
 from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.ports.broker import SUSPECT_AFTER, WorkQueue, ended_alone

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from socratic_bench.providers.endpoints.base_urls import origin
+from socratic_bench.providers.base_urls import origin
 
 
 def listed(*addresses: str, keys: Iterable[str] = (), aws: bool = False) -> dict[str, str]:

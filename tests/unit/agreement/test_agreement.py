@@ -7,11 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.domain.agreement.kappa import best_cut, halved_kappa, kappa, kappa_at
-from socratic_bench.domain.agreement.paired_measures import concordance, limits_of_agreement
-from socratic_bench.domain.agreement.rank_correlation import ranks, spearman
-from socratic_bench.domain.agreement.separation import Separation, auc_within, coarsened
-from socratic_bench.reporting.validity.group_bootstrap import group_draws, percentile_interval
+from socratic_bench.research.agreement_measures import (
+    Separation,
+    auc_within,
+    best_cut,
+    coarsened,
+    concordance,
+    halved_kappa,
+    kappa,
+    kappa_at,
+    limits_of_agreement,
+    ranks,
+    spearman,
+)
+from socratic_bench.research.label_figures import group_draws, percentile_interval
 
 ROWS = st.lists(
     st.tuples(st.sampled_from([0.0, 0.2, 0.5, 1.0]), st.integers(0, 1), st.integers(0, 3)),

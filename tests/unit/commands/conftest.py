@@ -15,9 +15,9 @@ import structlog
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_cli.cli import main
-from socratic_cli.options import broker as broker_option
+from socratic_cli.options import store as broker_option
 from tests.servers.sqlite import prepared_file
 
 BROKER = "amqp://guest:secret@broker.example/"

@@ -2,9 +2,8 @@
 
 import pytest
 
-from socratic_bench.scoring.exchange import EarlierTurn
-from socratic_bench.scoring.statuses import Status
-from socratic_cli.conversations import earlier_turns_of, of_chat, student_message_of
+from socratic_bench.scoring.exchange import EarlierTurn, Status
+from socratic_cli.reading.conversations import earlier_turns_of, of_chat, student_message_of
 
 
 def said(*messages):

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.errors import BrokerUnavailable
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import DeadLetter
-from socratic_cli.commands.queues.dlq import _as_json
+from socratic_cli.commands.dlq import _as_json
 
 JUDGE, CURATOR = "judge-response-recorded", "curator-run-failed"
 

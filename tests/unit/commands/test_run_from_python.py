@@ -14,7 +14,7 @@ import pytest
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import InvalidConfig, MissingExtra
 from socratic_cli import run
-from socratic_cli.execution.store_lock import StoreInUse
+from socratic_cli.execution.benchmark_run import StoreInUse
 from tests.waiting import waiting_for
 
 SMALL: dict[str, Any] = {
@@ -198,7 +198,7 @@ async def test_the_responses_become_a_data_frame_where_pandas_is_installed(tmp_p
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "pandas", raising=False)
     frame = result.to_pandas()
-    monkeypatch.delitem(sys.modules, "pandas")
+    del sys.modules["pandas"]
     assert frame.columns[:5] == ["model", "scenario", "dimension", "repeat", "turn"]
     assert frame.columns[-3:] == ["verbosity", "exploratory", "interrogative"]
     assert [list(row) for row in frame.rows] == [frame.columns] * 8

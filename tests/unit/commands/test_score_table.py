@@ -7,9 +7,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from socratic_cli.tables import score as score_table
-from socratic_cli.tables.score import print_score_table
-from socratic_cli.transcripts import ScoredLine
+from socratic_cli.commands import score as score_table
+from socratic_cli.commands.score import print_score_table
+from socratic_cli.reading.transcripts import ScoredLine
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, lines: list[ScoredLine], vectors: list[str]) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from socratic_bench.errors import BrokerUnavailable
-from socratic_bench.events import run_requested
+from socratic_bench.events import event_types
 from socratic_bench.events.codec import decode
 from tests.contract.store.facts import a_failure, a_score
 from tests.unit.commands.conftest import BROKER
@@ -23,7 +23,7 @@ def config(prompt):
 def requested(broker) -> list[str]:
     """The runs requested since the last question."""
     events = [decode(message.body) for message in broker.published]
-    assert {event.type for event in events} <= {run_requested.TYPE}
+    assert {event.type for event in events} <= {event_types.RUN_REQUESTED}
     broker.published.clear()
     return [event.data.run.run_id for event in events]
 

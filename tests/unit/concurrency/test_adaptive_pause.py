@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.concurrency.adaptive_pause import BUSY, REST, SHORTEST, AdaptivePause
+from socratic_bench.concurrency.retry_policy import BUSY, REST, SHORTEST, AdaptivePause
 
 LONGEST = 0.05
 

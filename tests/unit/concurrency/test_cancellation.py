@@ -7,15 +7,15 @@ from contextlib import suppress
 
 import pytest
 
-from socratic_bench.concurrency import cancellation
-from socratic_bench.concurrency.cancellation import cancelled
+from socratic_bench.concurrency import deadlines
+from socratic_bench.concurrency.deadlines import cancelled
 from tests.waiting import waiting_for
 
 
 async def test_a_task_that_loses_a_cancellation_is_cancelled_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cancellation, "CANCEL_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(deadlines, "CANCEL_AGAIN_SECONDS", 0.01)
     begun = asyncio.Event()
 
     async def lose_one() -> None:

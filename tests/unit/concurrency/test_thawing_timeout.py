@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from socratic_bench.concurrency import thawing_timeout
-from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
+from socratic_bench.concurrency import deadlines
+from socratic_bench.concurrency.deadlines import ThawingTimeout
 from tests.waiting import waiting_for
 
 
@@ -55,7 +55,7 @@ async def test_of_two_deadlines_the_earlier_one_ends_the_work_and_is_known() -> 
 async def test_an_answer_that_came_while_the_process_was_frozen_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(thawing_timeout, "FROZEN_SECONDS", 0.05)
+    monkeypatch.setattr(deadlines, "FROZEN_SECONDS", 0.05)
     answered = asyncio.Event()
     asyncio.get_running_loop().call_later(0.02, answered.set)
     async with ThawingTimeout(now() + 0.01) as timeout:
@@ -67,8 +67,8 @@ async def test_an_answer_that_came_while_the_process_was_frozen_is_taken(
 
 
 async def test_a_thawed_process_waits_no_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thawing_timeout, "FROZEN_SECONDS", 0.0)
-    monkeypatch.setattr(thawing_timeout, "THAW_SECONDS", 0.01)
+    monkeypatch.setattr(deadlines, "FROZEN_SECONDS", 0.0)
+    monkeypatch.setattr(deadlines, "THAW_SECONDS", 0.01)
     with pytest.raises(TimeoutError):
         async with waiting_for("the deadline"), ThawingTimeout(now() + 0.01):
             await asyncio.Event().wait()

@@ -29,9 +29,8 @@ from socratic_bench.errors import (
     StoreUnavailable,
     UnroutableMessage,
 )
-from socratic_bench.events.message import Message, to_message
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import Message, to_message
+from socratic_bench.events.event_types import ResponseRecorded, RunRequested
 from socratic_bench.ports.broker import Delivery
 from tests.unit.events.examples import RUN, TIME, example_events
 from tests.waiting import waiting_for

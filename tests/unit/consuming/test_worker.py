@@ -8,8 +8,7 @@ import pytest
 
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.brokers.memory.consumer import MemoryConsumer
-from socratic_bench.concurrency.adaptive_pause import AdaptivePause
-from socratic_bench.concurrency.retry_policy import RetryPolicy
+from socratic_bench.concurrency.retry_policy import AdaptivePause, RetryPolicy
 from socratic_bench.consuming import worker as worker_module
 from socratic_bench.consuming.dispatch import BatchDispatcher, Dispatcher
 from socratic_bench.consuming.outcomes import Handled, Postponed, Rejected
@@ -22,8 +21,8 @@ from socratic_bench.errors import (
     DeliveryLost,
     StoreUnavailable,
 )
-from socratic_bench.events.message import to_message
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import to_message
+from socratic_bench.events.event_types import RunRequested
 from tests.unit.events.examples import RUN, TIME, example_events
 from tests.waiting import waiting_for
 

@@ -14,10 +14,11 @@ from scipy import stats
 from socratic_bench.domain.aggregates.cell import Tally, millionths
 from socratic_bench.domain.aggregates.difference import (
     Difference,
+    equivalence,
     paired_difference,
+    scenarios_to_equate,
     scenarios_to_tell,
 )
-from socratic_bench.domain.aggregates.equivalence import equivalence, scenarios_to_equate
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.aggregates.statistics import (
     student_t_distribution,
@@ -25,8 +26,7 @@ from socratic_bench.domain.aggregates.statistics import (
     wilson_interval,
 )
 from socratic_bench.domain.aggregates.variance import split_variance
-from socratic_bench.domain.agreement.rank_correlation import spearman
-from socratic_bench.domain.agreement.separation import Separation
+from socratic_bench.research.agreement_measures import Separation, spearman
 from tests.unit.domain.aggregates.written_scores import vector_sums
 
 SCORES = st.integers(0, 100).map(lambda score: score / 100)

@@ -6,18 +6,18 @@ from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
 from socratic_bench.events.codec import Event
-from socratic_bench.events.experiment_completed import (
+from socratic_bench.events.event_types import (
+    AggregateUpdated,
+    AggregateUpdatedData,
     ExperimentCompleted,
     ExperimentCompletedData,
+    ResponseRecorded,
+    ResponseScored,
+    RunFailed,
+    RunRequested,
 )
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.response_scored import ResponseScored
-from socratic_bench.events.run_failed import RunFailed
-from socratic_bench.events.run_requested import RunRequested
-from socratic_bench.scoring.exchange import EarlierTurn
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import EarlierTurn, Status
 
 TIME = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 RUN = Run(

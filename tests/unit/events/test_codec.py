@@ -13,7 +13,7 @@ from socratic_bench.domain.run import Run
 from socratic_bench.errors import InvalidEvent
 from socratic_bench.events import codec
 from socratic_bench.events.codec import EVENT_TYPES, Event, decode, encode
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.event_types import RunRequested
 from socratic_bench.scoring.profile import MOST_VECTORS
 from tests.unit.events.examples import RUN, TIME, example_events
 

@@ -3,8 +3,7 @@
 import pytest
 
 from socratic_bench.errors import InvalidEvent
-from socratic_bench.events.codec import encode
-from socratic_bench.events.message import Message, event_of, to_message
+from socratic_bench.events.codec import Message, encode, event_of, to_message
 from tests.unit.events.examples import example_events
 
 

@@ -6,8 +6,7 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import Route
 
-from socratic_bench.hosting.metrics.http_metrics import CountRequests, HttpMetrics
-from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.hosting.metrics import CountRequests, HttpMetrics, Metrics
 
 
 async def test_requests_are_counted_by_route_and_status():

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 from socratic_bench.errors import StoreUnavailable
+from socratic_bench.hosting import metrics as hosting_metrics
 from socratic_bench.hosting.http.readiness import Readiness
-from socratic_bench.hosting.metrics import process_metrics as hosting_metrics
-from socratic_bench.hosting.metrics.process_metrics import MessageMetrics, Metrics, ReadyMetrics
+from socratic_bench.hosting.metrics import MessageMetrics, Metrics, ReadyMetrics
 from tests.waiting import until
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from socratic_bench.hosting.http.health import health_app
 from socratic_bench.hosting.http.readiness import Readiness
 from socratic_bench.hosting.http.server import serving
-from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.hosting.metrics import Metrics
+from socratic_bench.hosting.workers import health_app
 from tests.waiting import waiting_for
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from socratic_bench.hosting.metrics.process_metrics import Metrics
-from socratic_bench.hosting.metrics.scraped_metrics import add_counter, add_gauge
+from socratic_bench.hosting.metrics import Metrics, add_counter, add_gauge
 
 
 def test_values_are_read_when_they_are_asked_for_and_not_before():

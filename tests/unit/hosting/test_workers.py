@@ -21,9 +21,9 @@ from socratic_bench.errors import (
     StoreNotWritable,
     StoreUnavailable,
 )
-from socratic_bench.events.message import to_message
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.hosting.failures import CannotStart, first_cause
+from socratic_bench.events.codec import to_message
+from socratic_bench.events.event_types import ResponseRecorded
+from socratic_bench.hosting.starting import CannotStart, first_cause
 from socratic_bench.hosting.workers import host_workers
 from socratic_bench.service_settings import WorkerProcessSettings
 from tests.unit.events.examples import example_events
@@ -288,7 +288,7 @@ async def test_a_worker_that_breaks_for_good_ends_the_process(broker, store, log
 
 
 async def test_metrics_tell_what_was_done_and_what_waits(broker, store, log, monkeypatch):
-    monkeypatch.setattr("socratic_bench.hosting.metrics.process_metrics.DEPTH_INTERVAL", 0.01)
+    monkeypatch.setattr("socratic_bench.hosting.metrics.DEPTH_INTERVAL", 0.01)
     done = asyncio.Event()
 
     async def handler(batch):

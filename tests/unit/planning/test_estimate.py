@@ -8,15 +8,15 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.domain.call_cost import (
+from socratic_bench.domain.experiment.manifest import Manifest, Parameters, TutorModel
+from socratic_bench.domain.money import (
     TOKENS_PER_CALL,
     TOKENS_PER_MESSAGE,
+    Price,
     input_tokens_at_most,
     most_a_call_costs,
     tokens_at_most,
 )
-from socratic_bench.domain.experiment.manifest import Manifest, Parameters, TutorModel
-from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.planning.estimate import LIKELY_OUTPUT_TOKENS, Range, estimate
 

@@ -14,8 +14,7 @@ from socratic_bench.domain.run import Run
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import BrokerClosed, ExperimentStopped, StoreUnavailable
 from socratic_bench.events.codec import Event
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.event_types import ResponseRecorded, RunRequested
 from socratic_bench.planning import plan
 from socratic_bench.planning.plan import PlanCounts, StorePatience, resume
 from socratic_bench.ports.stores.responses import RecordedFailure

@@ -8,8 +8,7 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import InvalidInput
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.event_types import ResponseRecorded, RunFailed
 from socratic_bench.planning.rescoring import RescoreCounts, Rescoring
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_judge.handlers import judge

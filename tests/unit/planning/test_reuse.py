@@ -20,7 +20,7 @@ from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.planning.reuse import MAX_AGE, Reuse, look_ahead
 from socratic_bench.ports.stores.responses import RecordedFailure
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from tests.contract.store.facts import (
     MONDAY,
     a_failure,

@@ -10,8 +10,7 @@ import pytest
 from socratic_bench.domain.scenario import DIMENSIONS
 from socratic_bench.errors import InvalidConfig
 from socratic_bench.planning.config_file.scenario_selection import known_packs, load_pack
-from socratic_bench.scoring.socratic_v1.markers import MarkerSet, lowered
-from socratic_bench.scoring.socratic_v1.vectors import EXPLORATORY_MARKERS
+from socratic_bench.scoring.socratic_v1.vectors import EXPLORATORY_MARKERS, MarkerSet, lowered
 
 SCENARIOS = load_pack()
 

@@ -9,8 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from socratic_bench.errors import InvalidSettings
-from socratic_bench.providers.endpoints.endpoint import Endpoint, KeySource
-from socratic_bench.providers.endpoints.endpoint_list import read_endpoints
+from socratic_bench.providers.endpoints import Endpoint, KeySource, read_endpoints
 
 SECRET = "sk-very-secret-9"
 

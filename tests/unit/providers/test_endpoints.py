@@ -6,7 +6,7 @@ import pytest
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput, UnlistedEndpoint
-from socratic_bench.providers.endpoints.endpoint import (
+from socratic_bench.providers.endpoints import (
     ANYWHERE,
     AWS,
     Endpoint,

@@ -91,8 +91,8 @@ def test_a_distribution_cannot_replace_a_built_in_provider(install):
 
 
 OPENAI = """
-from socratic_bench.providers.http_providers import openai_spec
-from socratic_bench.providers.presets import Preset
+from socratic_bench.providers.built_in import openai_spec
+from socratic_bench.providers.built_in import Preset
 
 SPEC = openai_spec(Preset("https://llm.example.org/v1", "EXAMPLE_KEY"))
 """
@@ -147,7 +147,7 @@ import sys
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.plugins import found
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_runner.models.registry import open_client
 
 load_pack()

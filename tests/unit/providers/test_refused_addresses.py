@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.providers.endpoints.refused_addresses import is_refused, is_refused_host
+from socratic_bench.providers.base_urls import is_refused, is_refused_host
 
 
 @pytest.mark.parametrize(

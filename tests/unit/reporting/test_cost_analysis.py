@@ -9,7 +9,7 @@ import pytest
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import UnknownExperiment
-from socratic_bench.reporting.cost_analysis import cost_analysis
+from socratic_bench.reporting.costs import cost_analysis
 from tests.contract.store.facts import a_failure, a_score, an_unscored
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 

@@ -16,12 +16,11 @@ from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import InvalidInput, SocraticBenchError, UnknownExperiment
-from socratic_bench.reporting.gate.check import Thresholds
+from socratic_bench.reporting.gate.falls import Thresholds
 from socratic_bench.reporting.gate.gate_report import GateReport, gate_report
-from socratic_bench.reporting.gate.junit_text import junit_text
-from socratic_bench.reporting.gate.markdown_text import gate_annotations, gate_markdown
+from socratic_bench.reporting.gate.text_formats import gate_annotations, gate_markdown, junit_text
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import CANONICAL, SAME_RULER
-from socratic_bench.scoring.statuses import Status
 from socratic_judge.handlers import judge
 from tests.contract.store.facts import record_unleased
 from tests.dashboard.seeding import MONDAY

@@ -6,7 +6,7 @@ import pytest
 
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.reporting.profiles.agreement import profile_agreement
+from socratic_bench.research.agreement import profile_agreement
 from tests.contract.store.facts import a_score, an_experiment, an_unscored
 
 OWN, OTHER = "socratic-v1", "socratic-v2"

@@ -16,11 +16,10 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import UnknownExperiment
-from socratic_bench.reporting.leaderboard.comparison import model_comparison
-from socratic_bench.reporting.pages.agreement_page import agreement_page
+from socratic_bench.reporting.leaderboard.leaderboard import model_comparison
 from socratic_bench.reporting.pages.experiment_page import bibtex, report_page
-from socratic_bench.reporting.profiles.agreement import FigureAgreement, Limits, ProfileAgreement
-from socratic_bench.reporting.profiles.grading_cost import NO_CALLS
+from socratic_bench.research.agreement import NO_CALLS, FigureAgreement, Limits, ProfileAgreement
+from socratic_bench.research.agreement_page import agreement_page
 from socratic_bench.version import __version__
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 

@@ -13,9 +13,9 @@ from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.reporting.timeline.findings import change_finding
-from socratic_bench.reporting.timeline.timeseries import ModelSeries, timeseries
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.reporting.trends.changes import change_finding
+from socratic_bench.reporting.trends.timeseries import ModelSeries, timeseries
+from socratic_bench.scoring.exchange import Status
 from tests.contract.store.facts import a_response, record_unleased
 from tests.dashboard.seeding import MONDAY, experiment
 from tests.unit.domain.aggregates.written_scores import tally, vector_sums

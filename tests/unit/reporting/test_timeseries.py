@@ -14,11 +14,11 @@ from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import UnknownModel
+from socratic_bench.reporting.cache.scores import KnownScores
 from socratic_bench.reporting.filters import Filters
-from socratic_bench.reporting.known.scores import KnownScores
-from socratic_bench.reporting.leaderboard.comparison import model_comparison
-from socratic_bench.reporting.timeline import timeseries as module
-from socratic_bench.reporting.timeline.timeseries import TimelineStore, timeseries
+from socratic_bench.reporting.leaderboard.leaderboard import model_comparison
+from socratic_bench.reporting.trends import timeseries as module
+from socratic_bench.reporting.trends.timeseries import TimelineStore, timeseries
 from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 

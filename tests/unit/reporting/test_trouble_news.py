@@ -3,7 +3,7 @@
 import pytest
 
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.reporting.trouble_news import MOST_REMEMBERED, REPORT_AGAIN_SECONDS, TroubleNews
+from socratic_runner.troubles import MOST_REMEMBERED, REPORT_AGAIN_SECONDS, TroubleNews
 
 
 class Clock:

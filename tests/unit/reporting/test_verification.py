@@ -16,8 +16,8 @@ from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import StoreUnavailable, UnknownExperiment
 from socratic_bench.reporting.verification import verify
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import CANONICAL
-from socratic_bench.scoring.statuses import Status
 from tests.dashboard.seeding import experiment, seed, tutors
 from tests.servers.sqlite import prepared_file
 

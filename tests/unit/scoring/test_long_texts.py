@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from socratic_bench.scoring.socratic_v1.sentences import final_sentence
+from socratic_bench.scoring.socratic_v1.vectors import final_sentence
 
 
 @pytest.mark.parametrize("text", ["." * 500_000 + "a", ".)" * 250_000, "." + ")" * 500_000])

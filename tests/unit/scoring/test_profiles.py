@@ -11,10 +11,9 @@ from socratic_bench.domain.response import Response
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import BrokenPlugin, BrokenProfile
 from socratic_bench.scoring.evidence import Evidence
-from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.exchange import EarlierTurn, Status
 from socratic_bench.scoring.profile import Weights
 from socratic_bench.scoring.profiles import profile_named
-from socratic_bench.scoring.statuses import Status
 from tests.unit.events.examples import RUN
 
 

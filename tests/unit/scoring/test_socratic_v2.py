@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from socratic_bench import score
 from socratic_bench.scoring.exchange import EarlierTurn
-from socratic_bench.scoring.socratic_v2.echoes import PhraseIndex, StudentWords
-from socratic_bench.scoring.socratic_v2.normalisation import (
+from socratic_bench.scoring.socratic_v2.reading import (
     body_of,
     layout_of,
     normalised,
     normalised_positions,
 )
-from socratic_bench.scoring.socratic_v2.sentences import sentences_of
+from socratic_bench.scoring.socratic_v2.sentence_roles import PhraseIndex, StudentWords
+from socratic_bench.scoring.socratic_v2.words import sentences_of
 from tests.lengths import at_length
 from tests.unit.scoring.reference_socratic_v2 import VECTORS, reference_figures
 

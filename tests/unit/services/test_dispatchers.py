@@ -2,14 +2,13 @@
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.outcomes import Ack
-from socratic_bench.events.codec import decode
-from socratic_bench.events.message import Message, to_message
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import Message, decode, to_message
+from socratic_bench.events.event_types import RunRequested
 from socratic_bench.ports.broker import Delivery
 from socratic_curator.bootstrap import curator_dispatchers
 from socratic_judge.bootstrap import judge_dispatcher
 from socratic_runner.bootstrap import runner_dispatcher, unwatched
-from socratic_runner.conversations.call_observing import UNOBSERVED
+from socratic_runner.conversations.call_outcomes import UNOBSERVED
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles, tell_the_log

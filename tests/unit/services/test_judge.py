@@ -10,7 +10,7 @@ from socratic_bench.consuming.outcomes import Handled, Rejected, Work
 from socratic_bench.domain.aggregates.cell import Cell, key_of_score
 from socratic_bench.domain.grading import Grading
 from socratic_bench.domain.response import Response, Usage
-from socratic_bench.events.response_recorded import ResponseRecorded
+from socratic_bench.events.event_types import ResponseRecorded
 from socratic_judge.handlers import ResponseRecordedHandler, judge
 from tests.unit.events.examples import PLANNED as RUN
 from tests.unit.scoring.broken_profiles import MEASURES, install_broken

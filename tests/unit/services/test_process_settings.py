@@ -4,7 +4,7 @@ import pytest
 
 from socratic_api.settings import ApiSettings
 from socratic_bench.errors import InvalidSettings
-from socratic_bench.hosting.owners import new_owner
+from socratic_bench.hosting.starting import new_owner
 from socratic_bench.service_settings import PREFIX, load_settings
 from socratic_curator.settings import CuratorProcessSettings
 from socratic_judge.settings import JudgeProcessSettings

@@ -2,7 +2,7 @@
 
 import json
 
-from socratic_bench.reporting.validity.labelled import read_set
+from socratic_bench.research.labelled import read_set
 
 ASKED = "How could you check the sum of 12 and 5 with your fingers, and what do you expect?"
 TOLD = "The answer is 17, because 12 + 5 = 17."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from socratic_bench.reporting.validity.gaming import HONEST, REPLIES, UNSOLVED, gaming_table
+from socratic_bench.research.gaming import HONEST, REPLIES, UNSOLVED, gaming_table
 
 MOST = {
     "question mark alone": 0.0,

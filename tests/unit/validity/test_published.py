@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.reporting.validity.building import validity_report
-from socratic_bench.reporting.validity.gaming import gaming_table
-from socratic_bench.reporting.validity.labelled import read_set
-from socratic_bench.reporting.validity.published import published_figures
+from socratic_bench.research.building import validity_report
+from socratic_bench.research.gaming import gaming_table
+from socratic_bench.research.labelled import read_set
+from socratic_bench.research.validity_report import published_figures
 
 DOCUMENT = Path("docs/validity.md")
 

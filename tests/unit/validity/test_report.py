@@ -7,13 +7,13 @@ from itertools import product
 import pytest
 
 from socratic_bench import score
-from socratic_bench.domain.agreement.kappa import best_cut
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.pages.validity_page import validity_page
-from socratic_bench.reporting.validity.building import validity_report
-from socratic_bench.reporting.validity.columns import ProfileColumns
-from socratic_bench.reporting.validity.labelled import read_set
-from socratic_bench.reporting.validity.report import Paired
+from socratic_bench.research.agreement_measures import best_cut
+from socratic_bench.research.building import validity_report
+from socratic_bench.research.columns import ProfileColumns
+from socratic_bench.research.labelled import read_set
+from socratic_bench.research.validity_page import validity_page
+from socratic_bench.research.validity_report import Paired
 from socratic_bench.scoring.exchange import EarlierTurn
 from tests.unit.validity.labelled_sets import ASKED, TOLD, encoded, labelled_set, line, lines
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from socratic_aws.operations import configuration, dashboard, images
+from socratic_aws.operations import artifacts
 from socratic_aws.operations.installation import (
     CONTAINER,
     FUNCTION,
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _deploy(["Foundation", BASE, "--exclusively"], context)
         if not context.get("images"):
             services = [given.service] if given.service else list(FUNCTIONS)
-            images.provide(installation, services, release, listed["architecture"])
+            artifacts.provide(installation, services, release, listed["architecture"])
     # Without the others: a service refers to their resources by name.
     alone = [given.service.capitalize(), "--exclusively"] if given.service else None
     _deploy(alone or stacks_of(compute), context)
@@ -86,9 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         installation.remove(BASE.lower())
         say("Removed:    network, cluster and images of the containers")
     if given.config:
-        configuration.put(installation, given.config, release)
+        artifacts.put(installation, given.config, release)
     if given.service in {None, "api"}:
-        dashboard.upload(installation, dashboard.files_of(packages))
+        artifacts.upload(installation, artifacts.files_of(packages))
         say(f"API:        {installation.outputs('api')['Address']}")
     say(f"Release:    {release}")
 

@@ -1,27 +1,174 @@
-"""Builds the layer and the package of each function.
-
-    python -m socratic_aws.packaging.build --architecture arm64 --into build/aws
-
-The folder gets a zip file for each, and `packages.json`, which the stacks read. The runtime is that
-of the Python that builds, which compiles for no other one.
-"""
+"""Zip files with the same bytes for the same files, whenever and wherever they are made."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import json
+import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
+import tomllib
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from socratic_aws.packaging.archive import write_zip
-from socratic_aws.packaging.libraries import compile_all, cut, install, needs_of
-from socratic_aws.packaging.targets import Architecture, Target
+_TIME: Final = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip file can hold."""
+
+_REGULAR_FILE: Final = 0o100644 << 16
+
+
+def write_zip(folder: Path, archive: Path) -> int:
+    """Write the files below `folder` to `archive`; returns their bytes when unzipped."""
+    unzipped = 0
+    with zipfile.ZipFile(archive, "w") as written:
+        for file in sorted(each for each in folder.rglob("*") if each.is_file()):
+            entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), _TIME)
+            entry.external_attr = _REGULAR_FILE
+            content = file.read_bytes()
+            written.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
+            unzipped += len(content)
+    return unzipped
+
+
+RUNTIMES: Final = ("3.11", "3.12", "3.13", "3.14")
+"""The versions of Python that AWS runs and that this project supports."""
+
+
+class Architecture(StrEnum):
+    """A processor, by the name that AWS gives it."""
+
+    ARM = "arm64"
+    X86 = "x86_64"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a package is built for."""
+
+    architecture: Architecture
+    python: str
+    """The version with its minor number alone, such as 3.12."""
+
+    @classmethod
+    def of_this_python(cls, architecture: Architecture) -> Target:
+        """Return the target that this interpreter can compile for. Raises SystemExit."""
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        if python not in RUNTIMES:
+            sys.exit(f"AWS has no runtime of Python {python}; build with one of {RUNTIMES}.")
+        return cls(architecture, python)
+
+    def platforms(self) -> tuple[str, ...]:
+        """Return the platforms of wheels that run there, in pip's words."""
+        machine = "aarch64" if self.architecture is Architecture.ARM else "x86_64"
+        return (
+            f"manylinux2014_{machine}",
+            f"manylinux_2_17_{machine}",
+            f"manylinux_2_28_{machine}",
+        )
+
+
+AWS_SERVICES: Final = (
+    "bedrock-runtime",
+    "dynamodb",
+    "s3",
+    "secretsmanager",
+    "sns",
+    "sqs",
+    "ssm",
+    "sts",
+)
+"""The services whose descriptions botocore keeps; those of all services have 27 MB."""
+
+_NOT_USED: Final = ("examples-1.json", "RECORD", "*.pyi", "*.pyx", "*.pxd", "*.c", "*.h")
+
+
+def needs_of(root: Path, distribution: str, *extras: str) -> set[str]:
+    """Return the libraries that a distribution of ours needs with these extras."""
+    project = tomllib.loads((root / distribution / "pyproject.toml").read_text())["project"]
+    optional = project["optional-dependencies"]
+    found = set()
+    for need in (*project["dependencies"], *(each for extra in extras for each in optional[extra])):
+        if core := re.fullmatch(r"socratic-ai-bench-core\[(.+)\]", need):
+            found |= needs_of(root, "shared", *core[1].split(","))
+        else:
+            found.add(need)
+    return found
+
+
+def install(needs: Sequence[str], lock: Path, target: Target, folder: Path) -> None:
+    """Install wheels of the lock file into `folder`, those that the needs lead to.
+
+    pip checks hashes for a whole lock file alone: it fetches all wheels, then installs from them,
+    where no setting of this machine names other wheels. Raises CalledProcessError.
+    """
+    with tempfile.TemporaryDirectory(prefix="socratic-wheels-") as wheels:
+        _pip("download", target, "--require-hashes", "--no-deps", "--dest", wheels, "-r", lock)
+        source = ("--isolated", "--no-index", "--find-links", wheels)
+        into = ("--no-compile", "--target", folder)
+        _pip("install", target, *source, *into, *needs, PIP_CONFIG_FILE=os.devnull)
+    shutil.rmtree(folder / "bin", ignore_errors=True)
+
+
+def _pip(command: str, target: Target, *words: str | Path, **variables: str) -> None:
+    platforms = [word for each in target.platforms() for word in ("--platform", each)]
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "--disable-pip-version-check", command, "--quiet"),
+            *("--only-binary", ":all:", "--implementation", "cp"),
+            *("--python-version", target.python, *platforms, *words),
+        ],
+        env={**os.environ, **variables},
+        check=True,
+    )
+
+
+def cut(folder: Path) -> None:
+    """Remove what no function reads: tests, sources of extensions, descriptions of services."""
+    for pattern in _NOT_USED:
+        for file in folder.rglob(pattern):
+            file.unlink()
+    for tests in [*folder.glob("*/tests"), *folder.glob("*/test")]:
+        shutil.rmtree(tests)
+    descriptions = folder / "botocore" / "data"
+    for service in descriptions.iterdir():
+        if service.is_dir() and service.name not in AWS_SERVICES:
+            shutil.rmtree(service)
+    _cut_endpoints(descriptions / "endpoints.json")
+
+
+def _cut_endpoints(file: Path) -> None:
+    """Keep the endpoints of the services of AWS_SERVICES: every first client parses the file."""
+    endpoints = json.loads(file.read_text())
+    for partition in endpoints["partitions"]:
+        kept = set(AWS_SERVICES) & partition["services"].keys()
+        partition["services"] = {name: partition["services"][name] for name in sorted(kept)}
+    file.write_text(json.dumps(endpoints, separators=(",", ":")))
+
+
+def compile_all(folder: Path, installed_at: str) -> None:
+    """Write the bytecode of all modules below `folder`, whose path in a function is `installed_at`.
+
+    A function cannot write it, and compiling at a cold start doubles its time. Fixed seed and
+    order give the same bytes each time; the bytecode is not compared with its source, since the
+    times of files in a package say nothing. Raises CalledProcessError.
+    """
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "compileall", "-q", "-j", "1"),
+            *("--invalidation-mode", "unchecked-hash", "-s", folder, "-p", installed_at, folder),
+        ],
+        env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": ""},
+        check=True,
+    )
+
 
 ROOT: Final = Path(__file__).parents[4]
 LOCK: Final = ROOT / "constraints.txt"

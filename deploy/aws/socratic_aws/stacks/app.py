@@ -6,11 +6,10 @@ from aws_cdk import App, Tags
 
 from socratic_aws.stacks.containers.base import ContainerBase
 from socratic_aws.stacks.foundation import Foundation
-from socratic_aws.stacks.nag import check
 from socratic_aws.stacks.service_stack import ServiceStack
 from socratic_aws.stacks.services import STACKED
 from socratic_aws.stacks.site import Site
-from socratic_aws.stacks.stage import Stage
+from socratic_aws.stacks.stage import Stage, check
 
 
 def build_app(app: App) -> App:

@@ -24,7 +24,6 @@ from aws_cdk import Stack as CdkStack
 from aws_cdk.aws_cloudwatch_actions import SnsAction
 from constructs import Construct
 
-from socratic_aws.stacks.nag import accept
 from socratic_aws.stacks.names import (
     DEAD_LETTERS,
     TABLE,
@@ -34,7 +33,7 @@ from socratic_aws.stacks.names import (
     claims,
 )
 from socratic_aws.stacks.services import RUNNER, visibility_seconds
-from socratic_aws.stacks.stage import Stage
+from socratic_aws.stacks.stage import Stage, accept
 from socratic_bench.adapters.brokers.sqs.address import (
     LAST_RESORT_RECEIVES,
     RETENTION_SECONDS,

@@ -10,12 +10,10 @@ from aws_cdk.aws_cloudwatch_actions import SnsAction
 from aws_cdk.aws_lambda_event_sources import SqsEventSource
 from constructs import Construct
 
-from socratic_aws.stacks.environment import environment
-from socratic_aws.stacks.nag import accept
 from socratic_aws.stacks.names import Resources, claims
-from socratic_aws.stacks.permissions import controlling, grant, reading_keys
+from socratic_aws.stacks.permissions import controlling, environment, grant, reading_keys
 from socratic_aws.stacks.services import API, CURATOR, JUDGE, LIVE, Service
-from socratic_aws.stacks.stage import Stage
+from socratic_aws.stacks.stage import Stage, accept
 
 LOGS_KEPT: Final = aws_logs.RetentionDays.ONE_MONTH
 

@@ -18,13 +18,12 @@ from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
 from socratic_aws.stacks.containers.api_tasks import add_api_tasks, domain_of
-from socratic_aws.stacks.containers.network import Network
+from socratic_aws.stacks.containers.base import Network
 from socratic_aws.stacks.containers.task import ServiceTask
 from socratic_aws.stacks.function import LOGS_KEPT, ServiceFunction
-from socratic_aws.stacks.nag import accept
 from socratic_aws.stacks.names import Resources
 from socratic_aws.stacks.services import API, SCHEDULER, STACKED
-from socratic_aws.stacks.stage import Stage
+from socratic_aws.stacks.stage import Stage, accept
 
 REQUESTS_PER_SECOND: Final = 50
 REQUESTS_AT_ONCE: Final = 100

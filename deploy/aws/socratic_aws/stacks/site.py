@@ -15,9 +15,8 @@ from aws_cdk import aws_cloudfront as cloudfront
 from aws_cdk import aws_cloudfront_origins as origins
 from constructs import Construct
 
-from socratic_aws.stacks.nag import accept
 from socratic_aws.stacks.service_stack import ServiceStack, stage_domain
-from socratic_aws.stacks.stage import Stage
+from socratic_aws.stacks.stage import Stage, accept
 
 OF_THE_API: Final = ("api/*", "runs/*", "weekly", "openapi.json", "healthz", "readyz")
 """The paths that the API answers; all others are files."""

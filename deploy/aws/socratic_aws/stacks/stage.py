@@ -1,4 +1,4 @@
-"""A stage: its name, and what its stacks are told by the context of CDK."""
+"""cdk-nag's rules over all stacks, and how a stack accepts a finding, with its reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
-from constructs import Node
+from aws_cdk import Acknowledgment, App, Validations
+from cdk_nag import AwsSolutionsChecks
+from constructs import IConstruct, Node
+
+
+def check(app: App) -> None:
+    """Have the synthesis fail at each finding that no stack accepts."""
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app, verbose=True))
+
+
+def accept(scope: IConstruct, rule: str, reason: str) -> None:
+    """Accept the findings of a rule, such as `S1`, within `scope`."""
+    Validations.of(scope).acknowledge(Acknowledgment(id=f"AwsSolutions-{rule}", reason=reason))
+
 
 Compute: TypeAlias = Literal["functions", "containers"]
 

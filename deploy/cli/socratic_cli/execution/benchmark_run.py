@@ -1,32 +1,70 @@
-"""A benchmark from its configuration to its figures, without output.
+"""Allows one embedded benchmark at a time on a database file.
 
-The command and `socratic_cli.run` take the same steps and report them differently.
+Two at once would mistake each other's leases for their own. The lock is the operating system's:
+it ends with the process, even after a kill.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import NamedTuple
+
+from filelock import FileLock, Timeout
 
 from socratic_bench.adapters.stores.memory.leases import MemorySharedLimits
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
-from socratic_bench.errors import ExperimentStopped
+from socratic_bench.errors import ExperimentStopped, SocraticBenchError, StoreBroken
 from socratic_bench.planning.config_file.config import BenchmarkConfig
 from socratic_bench.planning.estimate import Prospect, look_into
 from socratic_bench.ports.models import ModelClient
 from socratic_bench.ports.stores.aggregates import FailureCount
-from socratic_bench.providers.endpoints.endpoint import Endpoints
+from socratic_bench.providers.endpoints import Endpoints
 from socratic_bench.reporting.costs import SpendingFigures
-from socratic_bench.reporting.failures import why_unscored
-from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
+from socratic_bench.reporting.experiment_status import why_unscored
+from socratic_bench.reporting.leaderboard.leaderboard import ModelComparison, model_comparison
 from socratic_cli.embedded import Benchmark, BenchmarkResult
-from socratic_cli.execution.store_lock import store_lock
 from socratic_cli.options.store import database_file, prepared_store
 from socratic_runner.model_pool import OpenClient
 from socratic_runner.models.registry import open_client
+
+
+class StoreInUse(SocraticBenchError):
+    """Another benchmark is running on this store."""
+
+
+@contextmanager
+def store_lock(database: Path | None) -> Iterator[None]:
+    """Hold the lock of a database file; a store without a file needs none.
+
+    Raises StoreInUse at once if another process holds the lock, StoreBroken if the lock cannot be
+    taken.
+    """
+    if database is None:
+        yield
+        return
+    try:
+        database.parent.mkdir(parents=True, exist_ok=True)
+        # The system frees this lock after a kill; a row would stay.
+        lock = FileLock(f"{database}.lock", timeout=0)
+        lock.acquire()
+    except Timeout:
+        raise StoreInUse(
+            f"another benchmark is running on {database}: wait for it, or name another store "
+            "with --store"
+        ) from None
+    except OSError as error:
+        raise StoreBroken(
+            f"{database} cannot be used: {error.strerror}: {error.filename}; name another store "
+            "with --store"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class Outcome(NamedTuple):

@@ -13,7 +13,7 @@ from socratic_bench.providers.registry import is_free, is_reference
 from socratic_bench.reporting.costs import usd
 from socratic_bench.reporting.formats import MISSING, dollars, moment
 from socratic_cli.display.terminal import excerpt, name_of
-from socratic_cli.tables.fitting import Column, FittingTable
+from socratic_cli.tables.fitting import FittingTable, TableColumn
 
 MODELS_NAMED = 5
 """The most models without a price that are named; the rest are counted."""
@@ -28,14 +28,14 @@ def estimate_table(estimate: Estimate) -> RenderableType:
     """Make the table: a row per model, the total, and its relation to the budget."""
     kinds = any(is_reference(each.model) for each in estimate.called)
     columns = (
-        Column("model", "left", is_name=True),
-        *([Column("kind", "left", drop=4)] if kinds else []),
-        Column("runs", drop=2),
-        Column("calls", drop=3),
-        Column("tokens in", drop=1),
-        Column("tokens out", drop=1),
-        Column("likely cost"),
-        Column("cost at most"),
+        TableColumn("model", "left", is_name=True),
+        *([TableColumn("kind", "left", drop=4)] if kinds else []),
+        TableColumn("runs", drop=2),
+        TableColumn("calls", drop=3),
+        TableColumn("tokens in", drop=1),
+        TableColumn("tokens out", drop=1),
+        TableColumn("likely cost"),
+        TableColumn("cost at most"),
     )
     rows: list[list[str | Text]] = [
         [*_names(each.model, kinds=kinds), *_figures(each)] for each in estimate.models

@@ -24,7 +24,7 @@ FOLDED_WIDTH: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table."""
 
     heading: str
@@ -65,7 +65,7 @@ class FittedTable:
 class FittingTable:
     """Rows that adapt to the width of the terminal when they are printed."""
 
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Sequence[str | Text]]
     remedy: str
     """The way to see the left-out columns."""
@@ -79,7 +79,7 @@ class FittingTable:
 
 
 def fitted_table(
-    columns: Sequence[Column], rows: Iterable[Sequence[str | Text]], *, width: int
+    columns: Sequence[TableColumn], rows: Iterable[Sequence[str | Text]], *, width: int
 ) -> FittedTable:
     """Put the rows into a table of at most `width` columns of the terminal."""
     texts = [[each if isinstance(each, Text) else Text(each) for each in row] for row in rows]
@@ -107,7 +107,7 @@ def fitted_table(
     return FittedTable(table, tuple(left_out))
 
 
-def _kept(columns: Sequence[Column], wanted: Sequence[int], width: int) -> list[int]:
+def _kept(columns: Sequence[TableColumn], wanted: Sequence[int], width: int) -> list[int]:
     """Return the positions of the columns that fit with the shortest names."""
     least = [
         wide if column.least is None else min(column.least, wide)
@@ -123,7 +123,7 @@ def _kept(columns: Sequence[Column], wanted: Sequence[int], width: int) -> list[
 
 
 def _widths(
-    columns: Sequence[Column], wanted: Sequence[int], kept: Sequence[int], width: int
+    columns: Sequence[TableColumn], wanted: Sequence[int], kept: Sequence[int], width: int
 ) -> dict[int, int]:
     """Return the width of each column: the widest name or sentence shrinks first."""
     widths = {place: wanted[place] for place in kept}
@@ -143,7 +143,7 @@ def _width(text: Text) -> int:
     return max(map(cell_len, text.plain.split("\n")))
 
 
-def _cell(column: Column, text: Text, width: int) -> Text:
+def _cell(column: TableColumn, text: Text, width: int) -> Text:
     return (
         text
         if column.folds or _width(text) <= width

@@ -13,12 +13,13 @@ from socratic_bench.reporting.formats import MISSING, figure, interval, is_parti
 from socratic_bench.reporting.leaderboard.columns import (
     Column,
     Drop,
+    rank_text,
     shown_columns,
     turns_of,
 )
-from socratic_bench.reporting.leaderboard.comparison import ModelComparison
 from socratic_bench.reporting.leaderboard.figures import DimensionFigures, ModelFigures, TurnFigures
-from socratic_bench.reporting.leaderboard.provenance import (
+from socratic_bench.reporting.leaderboard.leaderboard import ModelComparison
+from socratic_bench.reporting.leaderboard.text_formats import (
     BASELINE,
     SCALE,
     TIES,
@@ -28,7 +29,7 @@ from socratic_bench.reporting.leaderboard.provenance import (
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display.terminal import excerpt, name_of
 from socratic_cli.tables import fitting
-from socratic_cli.tables.fitting import GAP, FittedTable, fitted_table
+from socratic_cli.tables.fitting import GAP, FittedTable, TableColumn, fitted_table
 
 REASON_WIDTH = 24
 """The greatest width of the reason for a missing score."""
@@ -93,7 +94,7 @@ def _fitted(comparison: ModelComparison, reasons: Mapping[str, str], width: int)
     columns = shown_columns(comparison)
     return fitted_table(
         [
-            fitting.Column(
+            fitting.TableColumn(
                 name_of(each.heading),
                 each.align,
                 None if each.drop is Drop.NEVER else each.drop,
@@ -217,3 +218,52 @@ def _legend(comparison: ModelComparison, table: FittedTable, *, detail: bool) ->
         lines += table.note("see --detail, or --format csv")
     lines += comparison.cautions
     return lines
+
+
+LEGEND = (
+    "",
+    "Under a profile's name stands `overall`; beside it, its interval and the possible ranks.",
+    "Profiles have scales of their own: compare ranks, not figures, from one profile to another.",
+    "socratic-bench compare-profiles says how far two profiles agree.",
+)
+
+
+def profiles_table(comparisons: Sequence[ModelComparison], *, width: int) -> RenderableType:
+    """Make one table of the same models under each profile, in the order of the first one.
+
+    A narrow terminal loses the intervals first.
+    """
+    columns = [TableColumn("model", "left", is_name=True)]
+    for comparison in comparisons:
+        columns += [
+            TableColumn("rank"),
+            TableColumn(name_of(comparison.profile)),
+            TableColumn("95 % interval", drop=0),
+        ]
+    table = fitted_table(columns, list(_rows(comparisons)), width=width)
+    filtered = [each.filtered.told for each in comparisons[:1] if each.filtered is not None]
+    notes = (*LEGEND, *table.note("see --format json"), *filtered)
+    lines = [Text(line, style="dim") for line in notes]
+    return Group(table.table, *lines)
+
+
+def _rows(comparisons: Sequence[ModelComparison]) -> Iterator[list[Text]]:
+    others = [{_key(model): model for model in each.rows} for each in comparisons]
+    for model in comparisons[0].rows:
+        found = [other.get(_key(model)) for other in others]
+        figures = [part for each in found for part in _figures(each)]
+        yield [Text(name_of(model.model_name)), *figures]
+
+
+def _key(model: ModelFigures) -> tuple[str, str | None]:
+    return model.model_id, model.conditions_id
+
+
+def _figures(model: ModelFigures | None) -> tuple[Text, Text, Text]:
+    if model is None:
+        return Text(MISSING), Text(MISSING), Text(MISSING)
+    return (
+        Text(rank_text(model)),
+        Text(figure(model.overall_score), style="bold"),
+        Text(interval(model.confidence_interval)),
+    )

@@ -13,7 +13,7 @@ from socratic_bench.reporting.experiment_status import ExperimentStatus, ModelPr
 from socratic_bench.reporting.formats import MISSING, cost, dollars, moment
 from socratic_bench.reporting.pending import PendingRun, WaitsFor
 from socratic_cli.display.terminal import excerpt, name_of
-from socratic_cli.tables.fitting import Column, FittingTable
+from socratic_cli.tables.fitting import FittingTable, TableColumn
 
 SENTENCE = 400
 """The most characters of a sentence about a failure."""
@@ -41,15 +41,15 @@ def experiments_table(statuses: Iterable[ExperimentStatus]) -> FittingTable:
     statuses = tuple(statuses)
     named = any(status.name for status in statuses)
     columns = (
-        Column("experiment", "left", is_name=True),
-        *([Column("name", "left", drop=4, is_name=True)] if named else []),
-        Column("created", "left", drop=2),
-        Column("occasion", "left", drop=1, is_name=True),
-        Column("models", drop=0),
-        Column("planned", drop=3),
-        Column("done"),
-        Column("failed"),
-        Column("state", "left"),
+        TableColumn("experiment", "left", is_name=True),
+        *([TableColumn("name", "left", drop=4, is_name=True)] if named else []),
+        TableColumn("created", "left", drop=2),
+        TableColumn("occasion", "left", drop=1, is_name=True),
+        TableColumn("models", drop=0),
+        TableColumn("planned", drop=3),
+        TableColumn("done"),
+        TableColumn("failed"),
+        TableColumn("state", "left"),
     )
     rows: list[tuple[str | Text, ...]] = [
         (
@@ -109,13 +109,13 @@ def models_table(models: Sequence[ModelProgress]) -> FittingTable:
     simulated = any(map(_is_simulated, models))
     failures = any(model.failures for model in models)
     columns = (
-        Column("model", "left", is_name=True),
-        *([Column("kind", "left", drop=2)] if simulated else []),
-        Column("planned", drop=1),
-        Column("done"),
-        Column("failed"),
-        *([Column("cost", drop=2)] if costs else []),
-        *([Column("failed for", "left", folds=True)] if failures else []),
+        TableColumn("model", "left", is_name=True),
+        *([TableColumn("kind", "left", drop=2)] if simulated else []),
+        TableColumn("planned", drop=1),
+        TableColumn("done"),
+        TableColumn("failed"),
+        *([TableColumn("cost", drop=2)] if costs else []),
+        *([TableColumn("failed for", "left", folds=True)] if failures else []),
     )
     rows: list[tuple[str | Text, ...]] = [
         (
@@ -167,11 +167,11 @@ def _listed(heading: str, lines: Sequence[str]) -> list[Text]:
 def pending_table(runs: Iterable[PendingRun]) -> FittingTable:
     """Make a table: a row per pending run."""
     columns = (
-        Column("model", "left", is_name=True),
-        Column("scenario", "left", is_name=True),
-        Column("repeat", drop=2),
-        Column("run", "left", drop=1, is_name=True),
-        Column("waits for", "left"),
+        TableColumn("model", "left", is_name=True),
+        TableColumn("scenario", "left", is_name=True),
+        TableColumn("repeat", drop=2),
+        TableColumn("run", "left", drop=1, is_name=True),
+        TableColumn("waits for", "left"),
     )
     rows: list[tuple[str | Text, ...]] = [
         (

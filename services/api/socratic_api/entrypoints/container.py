@@ -12,19 +12,17 @@ import structlog
 
 from socratic_api.answers.streams import Streams
 from socratic_api.bootstrap import api_readiness, build_app
-from socratic_api.control.capabilities import Capabilities
+from socratic_api.capabilities import Capabilities
 from socratic_api.experiment_metrics import ExperimentMetrics
 from socratic_api.http.access import require_keys
 from socratic_api.settings import ApiSettings
 from socratic_bench.concurrency.deadlines import unless_stopped
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED, WORK_QUEUES
-from socratic_bench.hosting.failures import naming
 from socratic_bench.hosting.http.server import serving
-from socratic_bench.hosting.metrics.process_metrics import DepthMetrics, Metrics, ReadyMetrics
-from socratic_bench.hosting.process import run_process
-from socratic_bench.hosting.running_models import RunningModels
-from socratic_bench.hosting.signals import stop_signals
-from socratic_bench.hosting.starting import opened_broker, opened_store, reach_all
+from socratic_bench.hosting.metrics import DepthMetrics, Metrics, ReadyMetrics
+from socratic_bench.hosting.process import run_process, stop_signals
+from socratic_bench.hosting.starting import naming, opened_broker, opened_store, reach_all
+from socratic_bench.hosting.workers import RunningModels
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import load_settings

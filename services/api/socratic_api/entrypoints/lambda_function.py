@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from starlette.types import ASGIApp
 
 from socratic_api.bootstrap import build_app
-from socratic_api.control.capabilities import Capabilities
+from socratic_api.capabilities import Capabilities
 from socratic_api.http.whole_answers import WholeAnswers
 from socratic_api.settings import ApiFunctionSettings, ApiSettings
 from socratic_bench.adapters.aws.documents import read_parameter

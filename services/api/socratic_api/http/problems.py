@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from socratic_api.http.security_headers import HEADERS
+from socratic_api.http.headers import HEADERS
 from socratic_bench.errors import (
     AmbiguousExperiment,
     BrokerError,

@@ -14,8 +14,8 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from socratic_api.answers.ready_bytes import GZIP_FROM_BYTES, GZIP_LEVEL
+from socratic_api.http.headers import SecurityHeaders
 from socratic_api.http.problems import RETRY_SECONDS, problem
-from socratic_api.http.security_headers import SecurityHeaders
 
 MOST_BYTES: Final = 4_500_000
 """Bytes of a body at most; as base64, Lambda's 6 MB."""

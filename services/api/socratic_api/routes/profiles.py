@@ -1,4 +1,4 @@
-"""`/api/profiles`: the scorer profiles, as they describe themselves."""
+"""`/api/profiles`: the scorer profiles; `/api/validity`: what their scores are worth."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON, ReadyBody, make_ready, ready_response
 from socratic_api.endpoints import Endpoint
+from socratic_bench.research.validity_report import ValidityReport, published_figures
 from socratic_bench.scoring.evidence import Mark
 from socratic_bench.scoring.profile import (
     CANONICAL,
@@ -107,7 +108,7 @@ class ProfileList(BaseModel):
     profiles: tuple[DescribedProfile, ...]
 
 
-def endpoints() -> list[Endpoint]:
+def profile_endpoints() -> list[Endpoint]:
     """Return the endpoint of the installed profiles, found at the first request."""
 
     async def list_profiles(request: Request) -> Response:
@@ -179,3 +180,24 @@ def _work_out(profile: Profile, vector: str, text: str, tokens: float | None) ->
         arithmetic=fact.sentence if fact else None,
         word=fact.word if fact else None,
     )
+
+
+def validity_endpoints() -> list[Endpoint]:
+    """Return the endpoint of the published figures."""
+
+    async def validity(request: Request) -> Response:
+        return ready_response(request, _ready())
+
+    return [
+        Endpoint(
+            "/api/validity",
+            validity,
+            "What the scores are worth: agreement with people's labels, gaming, losses",
+            ValidityReport,
+        )
+    ]
+
+
+@cache
+def _ready() -> ReadyBody:
+    return make_ready(to_json(published_figures()), JSON)

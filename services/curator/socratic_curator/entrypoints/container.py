@@ -1,11 +1,12 @@
-"""The curator as a process of its own."""
+"""Metrics of the reconciler, read when Prometheus asks."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from typing import get_args
 
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import (
@@ -14,18 +15,33 @@ from socratic_bench.consuming.queues import (
     WORK_QUEUES,
 )
 from socratic_bench.consuming.worker import Observer, Worker
-from socratic_bench.hosting.metrics.process_metrics import Metrics
-from socratic_bench.hosting.owners import new_owner
+from socratic_bench.hosting.metrics import Metrics, add_counter
 from socratic_bench.hosting.process import run_process
-from socratic_bench.hosting.starting import opened_broker, opened_store
+from socratic_bench.hosting.starting import new_owner, opened_broker, opened_store
 from socratic_bench.hosting.workers import host_workers
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.store import Store
 from socratic_curator.bootstrap import curator_workers
-from socratic_curator.reconciling.metrics import add_reconciler_metrics
+from socratic_curator.reconciling.healer import SentAgain
 from socratic_curator.reconciling.reconciler import Reconciler, reconciling
 from socratic_curator.settings import CuratorProcessSettings
+
+
+def add_reconciler_metrics(metrics: Metrics, sent_again: Mapping[SentAgain, int]) -> None:
+    """Register the reconciler's counts by kind; a kind that was never sent again counts 0."""
+
+    def read() -> Iterator[tuple[Sequence[str], float]]:
+        for what in get_args(SentAgain):
+            yield [what], sent_again.get(what, 0)
+
+    add_counter(
+        metrics,
+        "socratic_reconciled",
+        "What was sent again because the broker had lost it, by kind",
+        ["what"],
+        read,
+    )
 
 
 def main() -> int:

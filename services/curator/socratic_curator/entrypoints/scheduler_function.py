@@ -21,7 +21,7 @@ from socratic_bench.hosting.functions.starting import (
     metrics_of,
     start,
 )
-from socratic_bench.hosting.owners import new_owner
+from socratic_bench.hosting.starting import new_owner
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
 from socratic_curator.reconciling.reconciler import Reconciler

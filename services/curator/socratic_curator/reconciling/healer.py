@@ -20,12 +20,14 @@ from socratic_bench.consuming.queues import (
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.run import Run, batches
-from socratic_bench.events.codec import Event
-from socratic_bench.events.experiment_completed import ExperimentCompleted, ExperimentCompletedData
-from socratic_bench.events.message import to_message
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.run_failed import RunFailed
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import Event, to_message
+from socratic_bench.events.event_types import (
+    ExperimentCompleted,
+    ExperimentCompletedData,
+    ResponseRecorded,
+    RunFailed,
+    RunRequested,
+)
 from socratic_bench.planning.plan import PlanCounts, PlanStore, resume
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock

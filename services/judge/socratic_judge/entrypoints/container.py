@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import CURATOR_RESPONSE_SCORED, JUDGE_RESPONSE_RECORDED
 from socratic_bench.consuming.worker import Observer, Worker
-from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.starting import opened_broker
 from socratic_bench.hosting.workers import host_workers

@@ -6,10 +6,10 @@ import asyncio
 
 import structlog
 
-from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
+from socratic_bench.concurrency.deadlines import ThawingTimeout
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Question, Reply
-from socratic_runner.conversations.call_observing import CallObserver
+from socratic_runner.conversations.call_outcomes import CallObserver
 from socratic_runner.model_pool import CalledModel
 
 log = structlog.get_logger(__name__)

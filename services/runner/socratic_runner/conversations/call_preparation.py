@@ -1,26 +1,26 @@
-"""What a call needs before it begins: a lease of its turn, and a permit of its model's limiter."""
+"""What a call needs before it begins: time, a budget, a lease of its turn, and a permit."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from itertools import count
+from math import inf
 from typing import Final, NamedTuple
 
 import structlog
 
-from socratic_bench.concurrency.cancellation import finish_despite_cancel
-from socratic_bench.domain.call_cost import most_a_call_costs
+from socratic_bench.concurrency.deadlines import finish_despite_cancel
 from socratic_bench.domain.leasing import LeaseAnswer
+from socratic_bench.domain.money import most_a_call_costs
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import FailureKind, ModelCallFailed, SocraticBenchError
 from socratic_bench.ports.models import Question
-from socratic_bench.ports.stores.leases import Lease, LeaseKey
+from socratic_bench.ports.stores.leases import Lease, LeaseKey, Leases, Spending
 from socratic_bench.ports.stores.responses import Responses
-from socratic_runner.call_window import CallWindow
-from socratic_runner.conversations.budgets import Budgets
 from socratic_runner.conversations.conversation import (
     Conversation,
     NoRoomYet,
@@ -29,11 +29,109 @@ from socratic_runner.conversations.conversation import (
     TurnHeldElsewhere,
     TurnPutOff,
 )
-from socratic_runner.conversations.leases import CANCEL_PATIENCE, LeaseBook
+from socratic_runner.last_uses import MOST_EXPERIMENTS, LastUses
+from socratic_runner.leases.book import CANCEL_PATIENCE, LeaseBook
 from socratic_runner.limits.ticket import Permit, Ticket
 from socratic_runner.model_pool import CalledModel
 
+STORING_SECONDS: Final = 10.0
+"""Seconds after a call in which its reply is stored and published."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallWindow:
+    """Whether a call can end while the runner is there to store its reply.
+
+    A process has all the time it wants. A function ends after some minutes, whatever it has in
+    hand: a call that was paid for would be lost.
+    """
+
+    left: Callable[[], float] = lambda: inf
+    """Seconds until the runner ends."""
+
+    whole: float = inf
+    """The most seconds that there ever are."""
+
+    longest_pause: float = inf
+    """Seconds for which a run may wait in hand while its model is paused: a function is paid for
+    its waiting."""
+
+    def refusal(self, model: CalledModel) -> TurnPutOff | ModelCallFailed | None:
+        """Return why a call to this model may not begin now; None if it may."""
+        if self is ALL_TIME:
+            return None
+        needed = model.deadline + STORING_SECONDS
+        if needed > self.whole:
+            return ModelCallFailed(
+                FailureKind.TIMEOUT,
+                f"a call may take {model.deadline:g} s, and this runner ends after "
+                f"{self.whole:g} s: lower the model's limits.timeout_seconds to "
+                f"{self.whole - STORING_SECONDS:g}, or run the runner in a container",
+                retryable=False,
+            )
+        if needed > self.left():
+            return TurnPutOff("a call might not end in the time that is left")
+        paused = model.limiter.paused_for
+        if paused > self.longest_pause:
+            return TurnPutOff("the model is paused", paused)
+        return None
+
+
+ALL_TIME: Final = CallWindow()
+"""The window of a process."""
+
+
 log = structlog.get_logger(__name__)
+
+FRESH = 0.25
+"""Seconds for which one query of the spending serves all callers."""
+
+
+@dataclass(slots=True)
+class _Experiment:
+    """The known spending of one experiment."""
+
+    looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    spending: Spending | None = None
+    seen_at: float = 0.0
+
+
+class Budgets:
+    """Separates calls that may get money later from calls that cannot."""
+
+    def __init__(self, leases: Leases) -> None:
+        self._leases = leases
+        self._experiments: defaultdict[str, _Experiment] = defaultdict(_Experiment)
+        self._uses = LastUses[str](MOST_EXPERIMENTS)
+
+    async def room_may_come(self, experiment_id: str, reserve: int) -> bool:
+        """Return whether a call that may cost `reserve` nanodollars may fit into the budget later.
+
+        Calls in flight return money if they cost less than they reserved. Without calls in flight
+        no money returns: the budget is then marked as exhausted.
+        """
+        if self._uses.look_is_due:
+            for idle in self._uses.take_idle():
+                self._experiments.pop(idle, None)
+        self._uses.note(experiment_id)
+        experiment = self._experiments[experiment_id]
+        async with experiment.looking:
+            # Spending only grows, so a query of a moment ago is as good as a new one.
+            now = asyncio.get_running_loop().time()
+            spending = experiment.spending
+            if spending is None or now - experiment.seen_at > FRESH:
+                spending = await self._leases.spending(experiment_id)
+                experiment.spending, experiment.seen_at = spending, now
+            if spending.budget is None or spending.in_flight:
+                return True
+            if spending.committed + reserve <= spending.budget:
+                return True
+            if not spending.exhausted:
+                await self._leases.exhaust(experiment_id, reserve)
+                experiment.spending = None
+                log.info("budget exhausted", correlation_id=experiment_id)
+            return False
+
 
 _PROCESS: Final = os.urandom(5).hex()
 """The beginning of the ids of this process's leases: ids are compared within one turn only."""

@@ -8,22 +8,22 @@ reply or failure, in the transaction that settles the lease, before it is used f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from structlog.contextvars import bind_contextvars
 
-from socratic_bench.concurrency.deadlines import wait_at_most
-from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
-from socratic_bench.domain.call_cost import tokens_at_most
+from socratic_bench.concurrency.deadlines import ThawingTimeout, wait_at_most
+from socratic_bench.domain.leasing import LeaseAnswer
+from socratic_bench.domain.money import tokens_at_most
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import ModelCallFailed, ModelUnusable
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.ports.stores.leases import CallEnd, Lease
 from socratic_runner.conversations.asking import ask, log_fields
-from socratic_runner.conversations.call_observing import CallObserver
+from socratic_runner.conversations.call_outcomes import MAY_BE_BILLED, CallObserver, Retries
 from socratic_runner.conversations.call_preparation import CallPreparer, NotCalled, PreparedCall
 from socratic_runner.conversations.conversation import (
     Conversation,
@@ -33,10 +33,8 @@ from socratic_runner.conversations.conversation import (
     TurnHeldElsewhere,
     TurnPutOff,
 )
-from socratic_runner.conversations.failure_classes import MAY_BE_BILLED
-from socratic_runner.conversations.leases import LeaseBook
-from socratic_runner.conversations.recorder import Recorded, Recorder
-from socratic_runner.limits.retries import Retries
+from socratic_runner.leases.book import LeaseBook
+from socratic_runner.leases.recorder import Recorded, Recorder
 from socratic_runner.limits.ticket import LimiterClosed, Permit
 from socratic_runner.model_pool import CalledModel
 from socratic_runner.troubles import Troubles
@@ -211,3 +209,55 @@ def _learn(model: CalledModel, permit: Permit, result: Reply | ModelCallFailed) 
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+@dataclass(frozen=True, slots=True)
+class InstantRunner:
+    """Takes turns of many runs together."""
+
+    runner: ConversationRunner
+
+    async def take_turn(
+        self, model: CalledModel, conversations: Sequence[Conversation]
+    ) -> list[Conversation]:
+        """Take one turn of each run; returns the runs whose response is stored."""
+        if self.runner.draining.is_set():
+            return []
+        keeps = self.runner.recorder.keeps
+        conversations = [
+            each for each in conversations if not keeps(each.run.run_id, len(each.responses) + 1)
+        ]
+        if not conversations:
+            return []
+        questions = [each.question() for each in conversations]
+        leases = [self.runner.preparer.new_lease(model, question) for question in questions]
+        answers = await self.runner.leases.take(leases)
+        begun_at, now = asyncio.get_running_loop().time(), self.runner.clock.now()
+        replied: dict[Conversation, Recorded] = {}
+        failed: list[CallEnd] = []
+        for each, question, lease, answer in zip(
+            conversations, questions, leases, answers, strict=True
+        ):
+            if answer is not LeaseAnswer.GRANTED:
+                continue
+            each.call_begins(begun_at)
+            no_deadline = ThawingTimeout()
+            result = await ask(model, question, lease.reserve, self.runner.observer, no_deadline)
+            if isinstance(result, ModelCallFailed):
+                each.failure = result
+                failed.append(CallEnd(lease.key, result.kind in MAY_BE_BILLED))
+            else:
+                response = each.response(question, result, model, now)
+                replied[each] = Recorded(response, lease)
+                self.runner.troubles.replied(each.run)
+        try:
+            if failed:
+                await self.runner.leases.end_calls(failed)
+            if replied:
+                stored = await self.runner.recorder.record(list(replied.values()))
+                for each, response in zip(replied, stored, strict=True):
+                    each.answered(response)
+        finally:
+            for lease in leases:
+                self.runner.leases.held.discard(lease.key)
+        return list(replied)

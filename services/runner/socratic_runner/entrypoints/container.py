@@ -14,21 +14,21 @@ from socratic_bench.consuming.queues import (
     RUNNER_RUN_REQUESTED,
 )
 from socratic_bench.consuming.worker import Observer, Worker
-from socratic_bench.hosting.metrics.process_metrics import Metrics
-from socratic_bench.hosting.owners import new_owner
+from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.hosting.process import run_process
-from socratic_bench.hosting.running_models import RunningModels
-from socratic_bench.hosting.starting import opened_broker, opened_store
-from socratic_bench.hosting.workers import host_workers
+from socratic_bench.hosting.starting import new_owner, opened_broker, opened_store
+from socratic_bench.hosting.workers import RunningModels, host_workers
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker
-from socratic_runner.conversations.leases import LeaseBook
 from socratic_runner.entrypoints.endpoint_secrets import SecretEndpoints
+from socratic_runner.leases.book import LeaseBook
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.metrics.breakers import add_breaker_metrics
-from socratic_runner.metrics.calls import CallMetrics
-from socratic_runner.metrics.leases import add_lease_metrics
-from socratic_runner.metrics.limits import add_limit_metrics
-from socratic_runner.metrics.model_names import ModelNames
+from socratic_runner.metrics.scraped import (
+    CallMetrics,
+    ModelNames,
+    add_breaker_metrics,
+    add_lease_metrics,
+    add_limit_metrics,
+)
 from socratic_runner.model_pool import ModelPool
 from socratic_runner.settings import RunnerProcessSettings
 from socratic_runner.troubles import Troubles, tell_the_log

@@ -20,10 +20,9 @@ from socratic_bench.errors import (
 )
 from socratic_bench.extras import require_package
 from socratic_bench.ports.models import ModelClient, Question, Reply
-from socratic_bench.providers.endpoints.endpoint import Endpoint, Endpoints, KeySource
-from socratic_bench.providers.endpoints.endpoint_list import read_endpoints
+from socratic_bench.providers.endpoints import Endpoint, Endpoints, KeySource, read_endpoints
 from socratic_bench.providers.registry import destination
-from socratic_runner.conversations.failure_classes import not_callable
+from socratic_runner.conversations.call_outcomes import not_callable
 from socratic_runner.models.registry import open_client
 from socratic_runner.settings import RunnerSettings
 

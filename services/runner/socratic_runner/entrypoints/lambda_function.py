@@ -26,10 +26,10 @@ from socratic_bench.hosting.functions.starting import (
     metrics_of,
     start,
 )
-from socratic_bench.hosting.owners import new_owner
+from socratic_bench.hosting.starting import new_owner
 from socratic_bench.ports.stores.store import Store
 from socratic_runner.bootstrap import runner_dispatcher, unwatched
-from socratic_runner.call_window import CallWindow
+from socratic_runner.conversations.call_preparation import CallWindow
 from socratic_runner.entrypoints.endpoint_secrets import SecretEndpoints
 from socratic_runner.metrics.function_calls import FunctionCallMetrics
 from socratic_runner.settings import RunnerFunctionSettings

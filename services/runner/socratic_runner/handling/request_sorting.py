@@ -1,8 +1,9 @@
-"""Sorting requests of runs: those to carry out, and those that are settled without a call."""
+"""The runs that a runner carries out at the moment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard
 
@@ -10,16 +11,80 @@ from socratic_bench.consuming.outcomes import Handled, Outcome, Postponed, Rejec
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.response import Response
 from socratic_bench.errors import InvalidInput
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.event_types import RunRequested
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import RecordedFailure, Responses
+from socratic_runner.conversations.call_outcomes import not_callable
 from socratic_runner.conversations.conversation import Conversation, TurnFailed
-from socratic_runner.conversations.failure_classes import not_callable
 from socratic_runner.experiment_cache import ExperimentCache, NotUnderstood
 from socratic_runner.handling.run_outcomes import RunOutcomes, retry_of
-from socratic_runner.handling.runs_in_hand import RunInHand, RunsInHand
-from socratic_runner.model_pool import ModelPool
+from socratic_runner.model_pool import CalledModel, ModelPool, grader_in_hand
 from socratic_runner.troubles import Troubles, model_of
+
+
+@dataclass(slots=True, eq=False)
+class RunInHand:
+    """A run that is being carried out."""
+
+    work: Work[RunRequested]
+    model: CalledModel
+    conversation: Conversation
+    published: int = 0
+    """How many of its responses this runner has published."""
+
+    on_end: asyncio.Event | None = None
+    """Set at its end if another request of the run waits for it."""
+
+    @property
+    def run_id(self) -> str:
+        return self.conversation.run.run_id
+
+    @property
+    def model_in_hand(self) -> ModelInHand:
+        return model_of(self.conversation.run)
+
+    @property
+    def unpublished(self) -> list[Response]:
+        """Its responses that this runner has not published yet."""
+        return self.conversation.responses[self.published :]
+
+
+@dataclass(slots=True)
+class RunsInHand:
+    """Each run in hand, by its id."""
+
+    _runs: dict[str, RunInHand] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[RunInHand]:
+        return iter(self._runs.values())
+
+    def models(self) -> set[ModelInHand]:
+        """The models whose clients these runs use, graders included."""
+        graded = (run.conversation for run in self if run.conversation.is_graded)
+        graders = {grader_in_hand(each.experiment) for each in graded}
+        return {run.model_in_hand for run in self} | graders
+
+    def get(self, run_id: str) -> RunInHand | None:
+        """Return the run if it is in hand."""
+        return self._runs.get(run_id)
+
+    def take(self, run: RunInHand) -> None:
+        """Note that a run is carried out from now on."""
+        self._runs[run.run_id] = run
+
+    def forget(self, run: RunInHand) -> None:
+        """Note that a run is not carried out any more, and tell the requests that wait for it."""
+        if self._runs.get(run.run_id) is run:
+            del self._runs[run.run_id]
+            if run.on_end is not None:
+                run.on_end.set()
+
+    async def end_of(self, run: RunInHand) -> None:
+        """Wait until a run is not in hand any more."""
+        if self._runs.get(run.run_id) is run:
+            run.on_end = run.on_end or asyncio.Event()
+            await run.on_end.wait()
+
 
 NEWER_SECONDS: Final = 60.0
 """Seconds before the broker redelivers a run that only a newer version can carry out."""

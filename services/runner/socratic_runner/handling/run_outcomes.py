@@ -9,9 +9,7 @@ from typing import Final
 from socratic_bench.consuming.outcomes import Handled, Outcome, Postponed, Work
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.run_failed import RunFailed
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.event_types import ResponseRecorded, RunFailed, RunRequested
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_runner.conversations.conversation import (
@@ -23,8 +21,8 @@ from socratic_runner.conversations.conversation import (
     TurnHeldElsewhere,
     TurnPutOff,
 )
-from socratic_runner.conversations.recorder import Recorder
-from socratic_runner.grading.response_grader import ResponseGrader
+from socratic_runner.conversations.response_grader import ResponseGrader
+from socratic_runner.leases.recorder import Recorder
 
 SOURCE: Final = "socratic-runner"
 

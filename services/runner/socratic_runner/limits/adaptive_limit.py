@@ -1,12 +1,145 @@
-"""Finds out by trial how many calls to a model may be in flight."""
+"""Finds out by trial, from the latency of replies, how many calls to a model may be in flight."""
 
 from __future__ import annotations
 
 import math
 from enum import Enum, auto
-from typing import Final
+from statistics import median
+from typing import Final, NamedTuple
 
-from socratic_runner.limits.latency import Latency, LatencyTrend
+from socratic_bench.ports.models import Reply
+
+FEWEST_SAMPLES: Final = 24
+"""Replies in a window. Under a limit of more than 48 calls a window has half as many replies as the
+limit has calls. Where latencies scatter by a factor of 1.5, the median of 24 scatters by 1.1."""
+
+RISEN: Final = 2.0
+"""A median of this many times the baseline is too slow."""
+
+STEADY: Final = 1.25
+"""Under a growing load, a median of less than this many times the baseline may be chance."""
+
+SINKING: Final = 0.2
+"""The part of the way, on a scale of ratios, that the baseline moves to a median below it."""
+
+RISING: Final = 0.01
+"""The same for a median above it. Under limits to some 200 the load grows faster than that."""
+
+PATIENCE: Final = 4
+"""Slow windows in a row, each under a smaller load, after which the trend asks whether cuts
+help."""
+
+RELIEF: Final = 0.7
+"""The part of the second slow median that is left after the last one if load was the cause. The
+second window is the first one after a cut; from then on the limit fell to half."""
+
+SHORTEST_MS: Final = 50
+"""Latencies below count as this one: there this process, not the model, makes the difference."""
+
+START_IN_TOKENS: Final = 50
+"""Tokens that a model writes, roughly, in the time before its first one."""
+
+
+class Latency(NamedTuple):
+    """The latency of one reply, comparable with other replies of the same kind."""
+
+    is_first_token: bool
+    """Whether `value` is the milliseconds to the first token, or else the milliseconds per
+    token."""
+
+    value: float
+
+
+def latency_of(reply: Reply) -> Latency | None:
+    """Return the latency of a reply; None where the reply does not say.
+
+    The time to the first token hardly depends on the answer. Without it, the whole latency is
+    divided by the tokens that the model wrote and START_IN_TOKENS.
+    """
+    if reply.first_token_ms is not None:
+        return Latency(is_first_token=True, value=max(reply.first_token_ms, SHORTEST_MS))
+    if reply.latency_ms is None:
+        return None
+    written = (reply.usage.output_tokens or 0) + START_IN_TOKENS
+    return Latency(is_first_token=False, value=max(reply.latency_ms, SHORTEST_MS) / written)
+
+
+class LatencyTrend:
+    """Compares the median latency of the last replies with a baseline, the best sustained median.
+
+    A server queues calls before it refuses any. TCP Vegas (Brakmo and Peterson 1995) and the
+    gradient limits of Netflix's concurrency-limits use that. Latencies of models scatter widely, so
+    the trend compares only medians of whole windows.
+
+    The baseline follows a quicker median soon. It follows a slower one late, and only where load
+    cannot be the cause: with a small difference, or under a load that did not grow. Otherwise the
+    baseline would creep up with the load. Latency that stays high after several cuts of the limit
+    has another cause: the model became slower, and the trend starts from its new median.
+    """
+
+    def __init__(self) -> None:
+        self._is_first_token: bool | None = None
+        self._window: list[float] = []
+        self._window_size = FEWEST_SAMPLES
+        self._last_limit = 0.0
+        self._unseen = 0
+        """Replies still to come from calls under another load."""
+
+        self._baseline: float | None = None
+        self._too_slow: list[float] = []
+        """The medians of the last windows, if all of these were too slow."""
+
+    def add(self, latency: Latency, limit: float) -> bool | None:
+        """Add a reply that came under a `limit`.
+
+        Returns None while the window is not full, else whether the window was too slow. After True
+        the caller lowers the load and calls `load_changed`.
+        """
+        if self._unseen:
+            self._unseen -= 1
+            return None
+        if self._is_first_token != latency.is_first_token:
+            self._is_first_token = latency.is_first_token
+            self._window, self._baseline, self._too_slow = [], None, []
+        if not self._window:
+            self._window_size = max(FEWEST_SAMPLES, int(limit / 2))
+        self._window.append(latency.value)
+        if len(self._window) < self._window_size:
+            return None
+        middle = median(self._window)
+        self._window.clear()
+        load_grew, self._last_limit = limit > self._last_limit, limit
+        return self._has_risen(middle, load_grew=load_grew)
+
+    def load_changed(self, round_of_calls: int) -> None:
+        """Skip the next `round_of_calls` replies, then begin a new window.
+
+        A window of the calls that begin from now on would prefer quick calls, whose replies come
+        first.
+        """
+        self._window.clear()
+        self._unseen = round_of_calls
+
+    def _has_risen(self, middle: float, *, load_grew: bool) -> bool:
+        baseline = self._baseline
+        if baseline is None:
+            self._baseline = middle
+            return False
+        ratio = middle / baseline
+        if ratio < RISEN:
+            self._too_slow.clear()
+            if ratio < STEADY or not load_grew:
+                self._baseline = baseline * ratio ** (SINKING if ratio < 1 else RISING)
+            return False
+        if len(self._too_slow) == PATIENCE:
+            has_fallen = middle < self._too_slow[1] * RELIEF
+            self._too_slow.clear()
+            if not has_fallen:
+                self._baseline = middle
+                return False
+        self._too_slow.append(middle)
+        return True
+
 
 SECOND_LIMIT: Final = 8.0
 """The limit after the first reply."""

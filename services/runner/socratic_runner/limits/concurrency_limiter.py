@@ -15,12 +15,10 @@ from socratic_bench.domain.pause import PauseNews
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.limits import PauseAnswer
-from socratic_runner.conversations.failure_classes import BUSY, MAY_BE_BILLED
-from socratic_runner.limits.adaptive_limit import AdaptiveLimit
-from socratic_runner.limits.ceilings import Ceilings, SharedCeilings
-from socratic_runner.limits.latency import latency_of
-from socratic_runner.limits.pauses.pausing import USUAL, BackOff, Pausing
-from socratic_runner.limits.rate_ceiling import MINUTE
+from socratic_runner.conversations.call_outcomes import BUSY, MAY_BE_BILLED
+from socratic_runner.limits.adaptive_limit import AdaptiveLimit, latency_of
+from socratic_runner.limits.ceilings import MINUTE, Ceilings, SharedCeilings
+from socratic_runner.limits.pausing import USUAL, BackOff, Pausing
 from socratic_runner.limits.ticket import Permit, Ticket, WaitingCall, closed
 
 _PUSH_BACK: Final = BUSY | {FailureKind.TIMEOUT}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
-from socratic_runner.limits.pauses.pausing import USUAL, BackOff
+from socratic_runner.limits.pausing import USUAL, BackOff
 
 
 class ConcurrencyLimiters:

@@ -9,7 +9,7 @@ from typing import Protocol
 from socratic_bench.errors import ModelCallFailed, SocraticBenchError
 from socratic_bench.ports.models import Reply
 from socratic_runner.limits.ceilings import Charge
-from socratic_runner.limits.pauses.pausing import Seen
+from socratic_runner.limits.pausing import Seen
 
 
 class LimiterClosed(SocraticBenchError):

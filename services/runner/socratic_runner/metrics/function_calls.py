@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.response import Usage
 from socratic_bench.hosting.functions.embedded_metrics import EmbeddedMetrics
-from socratic_runner.conversations.call_observing import UnobservedCalls
+from socratic_runner.conversations.call_outcomes import UnobservedCalls
 
 OK = "ok"
 """The outcome of a call with a reply; that of another one is the class of its failure."""

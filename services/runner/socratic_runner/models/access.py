@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from socratic_bench.providers.endpoints.endpoint import KeySource
-from socratic_bench.providers.endpoints.refused_addresses import REFUSED, is_refused
+from socratic_bench.providers.base_urls import REFUSED, is_refused
+from socratic_bench.providers.endpoints import KeySource
 from socratic_bench.providers.spec import Destination
 
 

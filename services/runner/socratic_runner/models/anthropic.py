@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import ModelClient, Question
-from socratic_bench.providers.http_options import AnthropicOptions
+from socratic_bench.providers.built_in import AnthropicOptions
 from socratic_bench.providers.options import read_options
 from socratic_bench.scoring.answer_notes import UPPER_COST
 from socratic_runner.models.access import Access

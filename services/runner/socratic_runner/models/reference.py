@@ -14,9 +14,9 @@ from typing import Final, Protocol
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import ModelClient, Question, Reply
-from socratic_bench.providers.in_process import ReferenceOptions
+from socratic_bench.providers.built_in import ReferenceOptions
 from socratic_bench.providers.options import known_name, read_options
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from socratic_runner.models.access import Access
 from socratic_runner.models.archetypes import hedger, lecturer, socratic
 from socratic_runner.models.archetypes.faulty import FaultyTutor

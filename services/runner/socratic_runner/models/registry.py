@@ -15,8 +15,8 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import UnknownProvider
 from socratic_bench.plugins import found
 from socratic_bench.ports.models import ModelClient
-from socratic_bench.providers.endpoints.endpoint import Endpoints
-from socratic_bench.providers.presets import PRESETS
+from socratic_bench.providers.built_in import PRESETS
+from socratic_bench.providers.endpoints import Endpoints
 from socratic_bench.providers.registry import check_model, destination
 from socratic_runner.models.access import Access
 

@@ -27,8 +27,8 @@ from socratic_bench.errors import FailureKind, InvalidInput, Mistake, ModelCallF
 from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.providers.options import read_options
 from socratic_bench.providers.recordings import LARGEST_RECORDING, ReplayOptions, open_recording
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.score import MOST_TOKENS
-from socratic_bench.scoring.statuses import Status
 from socratic_runner.models.access import Access
 
 log = structlog.get_logger(__name__)

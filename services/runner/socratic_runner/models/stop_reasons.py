@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from socratic_bench.errors import FailureKind
-from socratic_bench.scoring.statuses import UNFINISHED, Status
+from socratic_bench.scoring.exchange import UNFINISHED, Status
 
 
 class Ended(NamedTuple):

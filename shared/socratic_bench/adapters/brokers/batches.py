@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 
 SINGLE: Final = "application/cloudevents+json"
 BATCH: Final = "application/cloudevents-batch+json"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Generic, TypeVar
 
 from socratic_bench.errors import BrokerClosed, BrokerError, UnroutableMessage
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import Delivery, WorkQueue
 
 DELIVERY_LIMIT: Final = 20

@@ -12,7 +12,7 @@ from socratic_bench.adapters.brokers.declarations import attempts_of_copy
 from socratic_bench.adapters.brokers.unacked import Incoming, Part, UnackedMessages, lost_delivery
 from socratic_bench.concurrency.waiting_line import WaitingLine
 from socratic_bench.errors import BrokerClosed, BrokerError, InvalidInput
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import Delivery, WorkQueue
 
 LISTENER_BUFFER: Final = 1_000

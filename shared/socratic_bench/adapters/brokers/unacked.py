@@ -13,9 +13,9 @@ from itertools import chain
 from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
-from socratic_bench.concurrency.round_robin import RoundRobin
+from socratic_bench.concurrency.waiting_line import RoundRobin
 from socratic_bench.errors import DeliveryLost
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import Delivery
 
 

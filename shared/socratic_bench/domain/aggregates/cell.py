@@ -17,8 +17,8 @@ from socratic_bench.domain.aggregates.facts import RunKey, furthest, outranks, r
 from socratic_bench.domain.identifiers import canonical_json
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import OVERALL
-from socratic_bench.scoring.statuses import Status
 
 MILLIONTHS = 1_000_000
 

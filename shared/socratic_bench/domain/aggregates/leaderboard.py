@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from socratic_bench.domain.aggregates.answers import Answers, answers_in
+from socratic_bench.domain.aggregates.answers import Answers, answers_in, scenarios_alike
 from socratic_bench.domain.aggregates.cell import Cell, Tally
 from socratic_bench.domain.aggregates.parts import FigureSums
-from socratic_bench.domain.aggregates.repetition import scenarios_alike
 from socratic_bench.domain.aggregates.run_scores import run_scores
 from socratic_bench.domain.aggregates.statistics import Estimate, figure_estimate
 from socratic_bench.domain.experiment.manifest import TutorModel

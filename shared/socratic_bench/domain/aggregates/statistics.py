@@ -33,8 +33,7 @@ from statistics import NormalDist
 from typing import Final, NamedTuple, TypeVar
 
 from socratic_bench.domain.aggregates.cell import MILLIONTHS, Tally
-from socratic_bench.domain.aggregates.floors import Floors, floors, jump_of, largest
-from socratic_bench.domain.aggregates.parts import Part, parts_of
+from socratic_bench.domain.aggregates.parts import Floors, Part, floors, jump_of, largest, parts_of
 from socratic_bench.domain.aggregates.run_scores import RunScores, VectorScores
 from socratic_bench.scoring.composition import Composition
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Protocol
 from socratic_bench.extras import require_package
 from socratic_bench.reporting.export.records import Column, Record
 from socratic_bench.reporting.export.tables import Table
-from socratic_bench.reporting.leaderboard.csv_text import spreadsheet_text
+from socratic_bench.reporting.leaderboard.text_formats import spreadsheet_text
 
 PARQUET: Final = "parquet"
 BYTE_ORDER_MARK: Final = "\ufeff"

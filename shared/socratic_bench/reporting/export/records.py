@@ -12,8 +12,8 @@ from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.reporting.leaderboard.answer_sentences import told_of
-from socratic_bench.reporting.scenarios.analysis import ScenarioAnalysis
-from socratic_bench.reporting.transcripts.run_transcripts import Transcript, Turn
+from socratic_bench.reporting.scenarios import ScenarioAnalysis
+from socratic_bench.reporting.transcripts import Transcript, Turn
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.version import __version__
 

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.reporting.experiment_choice import scored_by
 from socratic_bench.reporting.export.records import (
     SCENARIO_COLUMNS,
     TURN_COLUMNS,
@@ -17,11 +18,8 @@ from socratic_bench.reporting.export.records import (
     scenario_records,
     turn_records,
 )
-from socratic_bench.reporting.profiles.choice import scored_by
-from socratic_bench.reporting.scenarios.analysis import scenario_analysis
-from socratic_bench.reporting.scenarios.scores import scenario_scores
-from socratic_bench.reporting.transcripts.chosen_runs import ChosenRuns
-from socratic_bench.reporting.transcripts.run_transcripts import RUNS_PER_QUERY, read_transcripts
+from socratic_bench.reporting.scenarios import scenario_analysis, scenario_scores
+from socratic_bench.reporting.transcripts import RUNS_PER_QUERY, ChosenRuns, read_transcripts
 from socratic_bench.scoring.profiles import profile_named
 
 

@@ -9,13 +9,18 @@ from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.providers.registry import is_reference
-from socratic_bench.reporting.difference.model_difference import ModelDifference, fall
-from socratic_bench.reporting.experiment_choice import find_baseline
+from socratic_bench.reporting.compare.model_difference import ModelDifference, fall
+from socratic_bench.reporting.experiment_choice import ResultStore, find_baseline
 from socratic_bench.reporting.formats import signed
-from socratic_bench.reporting.gate.check import ROUNDING, SHARED_RUNS, Check, Thresholds, asked
-from socratic_bench.reporting.gate.falls import ModelFall
+from socratic_bench.reporting.gate.falls import (
+    ROUNDING,
+    SHARED_RUNS,
+    Check,
+    ModelFall,
+    Thresholds,
+    asked,
+)
 from socratic_bench.reporting.leaderboard.figures import ModelFigures
-from socratic_bench.reporting.result_store import ResultStore
 
 
 async def against_baseline(

@@ -15,16 +15,23 @@ from pydantic import BaseModel, ConfigDict
 from socratic_bench.errors import InvalidInput
 from socratic_bench.reporting.formats import figure, printable
 from socratic_bench.reporting.gate.baseline_checks import against_baseline
-from socratic_bench.reporting.gate.check import ROUNDING, Check, Thresholds, asked
-from socratic_bench.reporting.gate.falls import GateStore, ModelFall, with_texts
+from socratic_bench.reporting.gate.falls import (
+    ROUNDING,
+    Check,
+    GateStore,
+    ModelFall,
+    Thresholds,
+    asked,
+    with_texts,
+)
 from socratic_bench.reporting.leaderboard.answer_sentences import sentences
-from socratic_bench.reporting.leaderboard.comparison import (
+from socratic_bench.reporting.leaderboard.figures import ModelFigures
+from socratic_bench.reporting.leaderboard.leaderboard import (
+    MOST_NAMED,
     ExperimentSummary,
     ModelComparison,
     model_comparison,
 )
-from socratic_bench.reporting.leaderboard.figures import ModelFigures
-from socratic_bench.reporting.leaderboard.notes import MOST_NAMED
 from socratic_bench.version import __version__
 
 

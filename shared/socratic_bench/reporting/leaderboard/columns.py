@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any, Literal
 
 from socratic_bench.reporting.formats import MISSING, cost, figure, interval, share
-from socratic_bench.reporting.leaderboard.comparison import (
+from socratic_bench.reporting.leaderboard.figures import ModelFigures, TurnFigures
+from socratic_bench.reporting.leaderboard.leaderboard import (
     ExperimentSummary,
     Filtered,
     ModelComparison,
 )
-from socratic_bench.reporting.leaderboard.figures import ModelFigures, TurnFigures
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.version import __version__
 

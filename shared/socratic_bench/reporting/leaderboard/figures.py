@@ -1,10 +1,11 @@
-"""The figures of one row of the leaderboard, as JSON has them."""
+"""The figures of one row of the leaderboard, as JSON has them, and the places of its models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,6 +16,7 @@ from socratic_bench.domain.aggregates.leaderboard import (
     ModelRow,
     Standing,
 )
+from socratic_bench.domain.aggregates.ranking import rank_intervals
 from socratic_bench.domain.aggregates.statistics import Estimate
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.providers.registry import is_reference, simulated_latency_ms
@@ -23,9 +25,42 @@ from socratic_bench.reporting.formats import share
 from socratic_bench.reporting.interval_steps import scenarios_missing
 from socratic_bench.reporting.leaderboard.answer_sentences import AnswerNote, notes_of
 from socratic_bench.reporting.leaderboard.baseline import BASELINE_ID, BASELINE_NAME, Baseline
-from socratic_bench.reporting.leaderboard.places import Place
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import yes_or_no_vectors
+
+MOST_COMPARED: Final = 100
+"""The most models that are compared in pairs: the pairs of more take too long for an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A model's rank under its conditions, with its best and worst possible rank."""
+
+    rank: int
+    interval: tuple[int, int] | None
+
+
+def places(board: Leaderboard) -> list[Place | None]:
+    """Return the place of each row among the rows under the same conditions."""
+    found: list[Place | None] = []
+    for conditions in board.conditions:
+        found += _places([row for row in board.rows if row.conditions_id == conditions])
+    return found
+
+
+def _places(rows: Sequence[ModelRow]) -> list[Place | None]:
+    """Return the place of each row; rows come best first."""
+    scored = [row for row in rows if row.standing.overall.mean is not None]
+    ranked = [row for row in scored if not is_reference(row.model)] or scored
+    intervals: Sequence[tuple[int, int] | None] = [None] * len(ranked)
+    if len(ranked) <= MOST_COMPARED:
+        intervals = rank_intervals([row.overall for row in ranked])
+    placed = {
+        row.model.id: Place(rank, interval)
+        for rank, (row, interval) in enumerate(zip(ranked, intervals, strict=True), 1)
+    }
+    return [placed.get(row.model.id) for row in rows]
+
 
 Interval = tuple[float, float]
 

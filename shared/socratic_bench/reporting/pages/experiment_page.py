@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.reporting.experiment_choice import find_experiment
-from socratic_bench.reporting.failures import model_failures
+from socratic_bench.reporting.experiment_choice import ResultStore, find_experiment
+from socratic_bench.reporting.experiment_status import model_failures
 from socratic_bench.reporting.leaderboard.columns import rank_text
-from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary, model_comparison
-from socratic_bench.reporting.leaderboard.latex_text import as_latex
-from socratic_bench.reporting.leaderboard.provenance import reading_aid, unanimity
+from socratic_bench.reporting.leaderboard.leaderboard import ExperimentSummary, model_comparison
+from socratic_bench.reporting.leaderboard.text_formats import as_latex, reading_aid, unanimity
 from socratic_bench.reporting.pages.rendering import rendered
-from socratic_bench.reporting.result_store import ResultStore
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import OVERALL
-from socratic_bench.scoring.statuses import Status
 from socratic_bench.version import __version__
 
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from socratic_bench.scoring.evidence import Evidence, SpanKind
-from socratic_bench.scoring.exchange import Exchange
+from socratic_bench.scoring.exchange import Exchange, Status
 from socratic_bench.scoring.length import estimated_tokens, words_and_marks
 from socratic_bench.scoring.profile import CANONICAL, SAME_RULER, VectorDescription, Weights
-from socratic_bench.scoring.socratic_v1.evidence import PROVIDER, RULER, evidence_of
-from socratic_bench.scoring.socratic_v1.markers import MarkerSet, lowered
-from socratic_bench.scoring.socratic_v1.texts import DESCRIPTIONS, LEGEND, SAME_RULER_DESCRIPTIONS
+from socratic_bench.scoring.socratic_v1.evidence import (
+    DESCRIPTIONS,
+    LEGEND,
+    PROVIDER,
+    RULER,
+    SAME_RULER_DESCRIPTIONS,
+    evidence_of,
+)
 from socratic_bench.scoring.socratic_v1.vectors import (
     DIRECTIVE_MARKERS,
     EXPLORATORY_MARKERS,
     VERBOSITY_LIMIT,
+    MarkerSet,
     exploratory,
     interrogative,
+    lowered,
     verbosity,
 )
-from socratic_bench.scoring.statuses import Status
 
 
 class SocraticV1:

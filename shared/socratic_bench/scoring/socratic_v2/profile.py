@@ -7,18 +7,21 @@ from types import MappingProxyType
 from typing import Final
 
 from socratic_bench.scoring.evidence import Evidence, SpanKind
-from socratic_bench.scoring.exchange import Exchange
+from socratic_bench.scoring.exchange import Exchange, Status
 from socratic_bench.scoring.profile import OVERALL, VectorDescription, Weights
-from socratic_bench.scoring.socratic_v2.evidence import evidence_of
+from socratic_bench.scoring.socratic_v2.evidence import (
+    DESCRIPTIONS,
+    LEGEND,
+    OVERALL_FORMULA,
+    evidence_of,
+)
 from socratic_bench.scoring.socratic_v2.reading import reading_of
-from socratic_bench.scoring.socratic_v2.texts import DESCRIPTIONS, LEGEND, OVERALL_FORMULA
 from socratic_bench.scoring.socratic_v2.vectors import (
     counts_of,
     dimensions_of,
     form_of,
     without,
 )
-from socratic_bench.scoring.statuses import Status
 
 ASKING: Final = MappingProxyType({"asking": 0.6})
 """A response without a question loses three of the five vectors of its mean: asking itself, and

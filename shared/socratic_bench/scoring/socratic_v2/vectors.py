@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from socratic_bench.scoring.socratic_v2.flags import flags_in
-from socratic_bench.scoring.socratic_v2.leaks import equations_in, numbers_of, tells
-from socratic_bench.scoring.socratic_v2.questions import Role, is_open, opens
 from socratic_bench.scoring.socratic_v2.reading import Reading
-from socratic_bench.scoring.socratic_v2.words import keys_of, words_of
+from socratic_bench.scoring.socratic_v2.sentence_roles import (
+    Role,
+    equations_in,
+    is_open,
+    numbers_of,
+    opens,
+    tells,
+)
+from socratic_bench.scoring.socratic_v2.words import flags_in, keys_of, words_of
 
 FREE_WORDS: Final = 60
 """Words of load that cost nothing."""

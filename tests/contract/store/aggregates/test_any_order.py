@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.store import Store
+from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import CANONICAL
-from socratic_bench.scoring.statuses import Status
 from tests.contract.store.adapters import Database
 from tests.contract.store.facts import Facts, a_failure, a_run, a_score, contents
 

@@ -7,7 +7,7 @@ import pytest
 from socratic_bench.domain.aggregates.cell import key_of_failure, key_of_score
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from tests.contract.store.facts import (
     EXPERIMENT_ID,
     Facts,

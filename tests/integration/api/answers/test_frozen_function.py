@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from socratic_api.answers import ready_bytes
 from socratic_api.bootstrap import build_app
-from socratic_api.control.capabilities import Capabilities
+from socratic_api.capabilities import Capabilities
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.hosting.functions.environment import Environment

@@ -10,7 +10,7 @@ import pytest
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.hosting.metrics import Metrics
 from tests.dashboard.seeding import experiment, seed, tutors
 
 PATHS = ["/api/model-comparison", "/api/cost-analysis", "/api/experiments"]

@@ -6,7 +6,7 @@ import httpx
 
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.consuming.queues import JUDGE_RESPONSE_RECORDED
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 
 QUEUE = JUDGE_RESPONSE_RECORDED.name
 PATH = "/api/dead-letters"

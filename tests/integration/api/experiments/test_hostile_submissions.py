@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from socratic_api.control.capabilities import Capabilities
+from socratic_api.capabilities import Capabilities
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.integration.api.experiments.conftest import CONFIG, Asking

@@ -8,7 +8,7 @@ from itertools import product
 import httpx
 import pytest
 
-from socratic_api.control.capabilities import Capabilities
+from socratic_api.capabilities import Capabilities
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.dashboard.seeding import experiment, seed, tutors
@@ -115,7 +115,7 @@ async def test_no_other_state_can_be_given(services: httpx.AsyncClient):
 async def test_a_function_leaves_the_rows_of_a_large_experiment_to_the_curator(
     asking: Asking, store: SqlStore, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("socratic_api.control.deletions.REMOVED_WITHIN", 0.0)
+    monkeypatch.setattr("socratic_api.background_tasks.REMOVED_WITHIN", 0.0)
     async with asking(Capabilities(broker, outlives_answers=False)) as client:
         path = (await client.post(PATH, json=CONFIG)).headers["location"]
         deleted = await client.delete(path)

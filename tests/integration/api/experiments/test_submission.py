@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from socratic_api.control.capabilities import Capabilities
+from socratic_api.capabilities import Capabilities
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import BrokerUnavailable
@@ -123,7 +123,7 @@ async def _unavailable(*_: Any) -> None:
 async def test_a_long_plan_goes_on_after_the_answer(
     asking: Asking, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("socratic_api.control.submissions.PLANNED_WITHIN", 0.0)
+    monkeypatch.setattr("socratic_api.background_tasks.PLANNED_WITHIN", 0.0)
     go_on, publish = asyncio.Event(), broker.publish
 
     async def waiting(*messages: Any) -> None:
@@ -135,7 +135,7 @@ async def test_a_long_plan_goes_on_after_the_answer(
         begun = await client.post(PATH, json=CONFIG)
         shown = await client.get(begun.headers["location"])
         other = await client.post(PATH, json={**CONFIG, "deadline_hours": 48})
-        monkeypatch.setattr("socratic_api.control.submissions.PLANNED_WITHIN", 10.0)
+        monkeypatch.setattr("socratic_api.background_tasks.PLANNED_WITHIN", 10.0)
         joined = asyncio.create_task(client.post(PATH, json=CONFIG))
         await asyncio.sleep(0)
         go_on.set()
@@ -167,8 +167,8 @@ async def test_a_function_starts_nothing_before_it_has_looked_for_paid_answers(
 
     async with asking(in_a_function(broker)) as client:
         with monkeypatch.context() as patched:
-            patched.setattr("socratic_api.control.submissions.look_into", endless)
-            patched.setattr("socratic_api.control.submissions.REGISTERED_WITHIN", 0.5)
+            patched.setattr("socratic_api.background_tasks.look_into", endless)
+            patched.setattr("socratic_api.background_tasks.REGISTERED_WITHIN", 0.5)
             late = await client.post(PATH, json=CONFIG)
         assert (late.status_code, cancelled) == (503, [True])
         assert late.headers["retry-after"] == "1"
@@ -184,7 +184,7 @@ async def test_a_function_starts_nothing_before_it_has_looked_for_paid_answers(
 async def test_a_function_leaves_a_long_plan_to_the_reconciler(
     asking: Asking, store: SqlStore, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("socratic_api.control.submissions.PLANNED_IN_FUNCTION", 0.0)
+    monkeypatch.setattr("socratic_api.background_tasks.PLANNED_IN_FUNCTION", 0.0)
     published = asyncio.Event()
 
     async def waiting(*_: Any) -> None:

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from socratic_api.http.whole_answers import MOST_BYTES
-from socratic_api.routes.paging import next_offset, page_within
-from socratic_api.routes.runs.one_run import RunFailed
+from socratic_api.routes.one_run import RunFailed
+from socratic_api.routes.query import next_offset, page_within
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.responses import RecordedFailure

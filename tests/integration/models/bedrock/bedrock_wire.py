@@ -21,9 +21,9 @@ import pytest
 from socratic_bench.domain.experiment.manifest import Limits, TutorModel
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Reply
-from socratic_bench.providers.endpoints.base_urls import origin
-from socratic_bench.providers.endpoints.endpoint import Endpoint, Endpoints
-from socratic_bench.testing.questions import a_question
+from socratic_bench.providers.base_urls import origin
+from socratic_bench.providers.endpoints import Endpoint, Endpoints
+from socratic_bench.testing.samples import a_question
 from socratic_runner.models.registry import open_client
 from tests.waiting import PATIENCE, waiting_for
 

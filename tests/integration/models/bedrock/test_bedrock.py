@@ -19,10 +19,10 @@ from yarl import URL
 from socratic_bench.domain.experiment.manifest import Parameters, TutorModel
 from socratic_bench.errors import FailureKind, ModelUnusable
 from socratic_bench.ports.models import ModelClient, Question
-from socratic_bench.providers.endpoints.base_urls import origin
-from socratic_bench.providers.endpoints.endpoint import Endpoint, Endpoints
-from socratic_bench.scoring.statuses import Status
-from socratic_bench.testing.questions import a_question
+from socratic_bench.providers.base_urls import origin
+from socratic_bench.providers.endpoints import Endpoint, Endpoints
+from socratic_bench.scoring.exchange import Status
+from socratic_bench.testing.samples import a_question
 from socratic_runner.models.registry import open_client
 from tests.integration.models.bedrock.bedrock_wire import isolate
 from tests.servers.providers import llama_http, ministack

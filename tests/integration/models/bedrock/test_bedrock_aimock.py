@@ -13,8 +13,8 @@ import pytest
 
 from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind
-from socratic_bench.scoring.statuses import Status
-from socratic_bench.testing.questions import a_question
+from socratic_bench.scoring.exchange import Status
+from socratic_bench.testing.samples import a_question
 from tests.integration.models.bedrock.bedrock_wire import isolate
 from tests.integration.models.conftest import OpenModel, failure_of
 from tests.servers.providers import aimock

@@ -12,8 +12,8 @@ import pytest
 
 from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, ModelCallFailed
-from socratic_bench.scoring.statuses import Status
-from socratic_bench.testing.questions import a_question
+from socratic_bench.scoring.exchange import Status
+from socratic_bench.testing.samples import a_question
 from socratic_runner.models.aws import bedrock
 from tests.integration.models.bedrock.bedrock_wire import (
     SECRETS,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.domain.response import Usage
-from socratic_bench.scoring.statuses import Status
-from socratic_bench.testing.questions import a_question
+from socratic_bench.scoring.exchange import Status
+from socratic_bench.testing.samples import a_question
 from socratic_runner.models.aws import bedrock
 from tests.integration.models.bedrock.bedrock_wire import (
     DEADLINE,

@@ -17,9 +17,9 @@ from socratic_bench.errors import (
     ModelUnusable,
     UnlistedEndpoint,
 )
-from socratic_bench.providers.endpoints.base_urls import origin
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE, Endpoint, Endpoints
-from socratic_bench.testing.questions import a_question
+from socratic_bench.providers.base_urls import origin
+from socratic_bench.providers.endpoints import ANYWHERE, Endpoint, Endpoints
+from socratic_bench.testing.samples import a_question
 from socratic_runner.models.registry import open_client
 from tests.integration.models.bedrock.bedrock_wire import (
     SECRETS,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.adapters.brokers.batches import batches
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 
 MESSAGES = st.builds(Message, st.text(), st.just("t.v1"), st.text(), st.binary(max_size=200))
 

@@ -9,7 +9,7 @@ import pytest
 
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.errors import BrokerError, InvalidInput
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import Consumer, Delivery, WorkQueue
 from tests.waiting import waiting_for
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from socratic_bench.adapters.brokers.rabbitmq.settling import Settling
 from socratic_bench.adapters.brokers.unacked import UnackedMessages
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import Delivery
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.adapters.brokers.rabbitmq.wire import from_amqp, to_amqp
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 
 TEXT = st.text(max_size=40)
 MESSAGES = st.tuples(TEXT.filter(bool), st.just("t.v1"), TEXT, st.binary(max_size=200)).map(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from socratic_bench.adapters.stores.memory.store import MemoryStore
-from socratic_bench.concurrency.adaptive_pause import AdaptivePause
+from socratic_bench.concurrency.retry_policy import AdaptivePause
 from socratic_bench.consuming import worker
 from socratic_bench.ports.models import Reply
 from socratic_cli.embedded import Benchmark

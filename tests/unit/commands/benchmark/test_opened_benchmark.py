@@ -5,7 +5,7 @@ from pathlib import Path
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.planning.config_file.config import BenchmarkConfig
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE
+from socratic_bench.providers.endpoints import ANYWHERE
 from socratic_cli.execution.benchmark_run import opened_benchmark
 from tests.contract.store.facts import an_experiment, claim_of
 from tests.servers.sqlite import prepared_file

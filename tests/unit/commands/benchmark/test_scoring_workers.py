@@ -11,8 +11,8 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import StoreUnavailable
-from socratic_bench.events.message import to_message
-from socratic_bench.events.response_recorded import ResponseRecorded
+from socratic_bench.events.codec import to_message
+from socratic_bench.events.event_types import ResponseRecorded
 from socratic_bench.ports.broker import Broker
 from socratic_cli import scoring_workers
 from socratic_cli.scoring_workers import scoring_broker

@@ -13,7 +13,7 @@ from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import StoreNotWritable
 from socratic_bench.ports.models import Reply
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from socratic_cli.embedded import Benchmark
 from tests.contract.store.facts import an_experiment
 from tests.unit.services.runner.scripted import ScriptedClient

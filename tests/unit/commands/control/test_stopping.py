@@ -7,8 +7,8 @@ import pytest
 
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.domain.experiment.state import ExperimentState
-from socratic_bench.events.message import to_message
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import to_message
+from socratic_bench.events.event_types import RunRequested
 from tests.contract.store.facts import a_score, an_experiment
 
 JUST_NOW = datetime.now(UTC)

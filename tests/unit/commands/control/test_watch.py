@@ -12,12 +12,12 @@ from socratic_bench.consuming.queues import BROADCASTS
 from socratic_bench.domain.aggregates.cell import fold
 from socratic_bench.domain.money import Price
 from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
-from socratic_bench.events.aggregate_updated import AggregateUpdated, AggregateUpdatedData
-from socratic_bench.events.message import to_message
+from socratic_bench.events.codec import to_message
+from socratic_bench.events.event_types import AggregateUpdated, AggregateUpdatedData
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.leases import Spending
-from socratic_cli.commands.control import watch as watching
-from socratic_cli.commands.control.watch import follow
+from socratic_cli.commands import watch as watching
+from socratic_cli.commands.watch import follow
 from tests.contract.store.facts import MINUTE, MONDAY, a_score, an_experiment
 from tests.unit.commands.conftest import KeptBroker
 from tests.waiting import waiting_for

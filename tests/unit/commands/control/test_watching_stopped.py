@@ -8,8 +8,8 @@ import pytest
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.state import ExperimentState
-from socratic_cli.commands.control import watch as watching
-from socratic_cli.commands.control.watch import follow
+from socratic_cli.commands import watch as watching
+from socratic_cli.commands.watch import follow
 from tests.contract.store.facts import a_score, an_experiment
 from tests.waiting import until, waiting_for
 

@@ -18,7 +18,7 @@ from socratic_bench.domain.aggregates.cell import (
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 
 RUN = Run(
     run_id="run-1",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from socratic_bench.domain.aggregates.answers import FEWEST_SCENARIOS, scenarios_alike
 from socratic_bench.domain.aggregates.cell import Cell, CellKey, Tally
-from socratic_bench.domain.aggregates.repetition import FEWEST_SCENARIOS, scenarios_alike
 
 
 def cell(scenario: str, *scores: int, turn: int = 1) -> Cell:

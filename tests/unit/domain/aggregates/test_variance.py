@@ -8,8 +8,12 @@ from statistics import fmean
 import pytest
 
 from socratic_bench.domain.aggregates.cell import Tally, millionths
-from socratic_bench.domain.aggregates.difference import Difference, paired_difference
-from socratic_bench.domain.aggregates.equivalence import equivalence, scenarios_to_equate
+from socratic_bench.domain.aggregates.difference import (
+    Difference,
+    equivalence,
+    paired_difference,
+    scenarios_to_equate,
+)
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.aggregates.variance import VarianceSplit, repeats_to_tell, split_variance
 from tests.unit.domain.aggregates.written_scores import tally, vector_sums

@@ -6,12 +6,12 @@ import pytest
 
 from socratic_bench.domain.aggregates.difference import (
     Difference,
+    equivalence,
     paired_difference,
+    scenarios_to_equate,
     scenarios_to_tell,
 )
-from socratic_bench.domain.aggregates.equivalence import equivalence, scenarios_to_equate
-from socratic_bench.domain.aggregates.floors import jump_of
-from socratic_bench.domain.aggregates.parts import FigureSums
+from socratic_bench.domain.aggregates.parts import FigureSums, jump_of
 from socratic_bench.domain.aggregates.run_scores import VectorScores
 from socratic_bench.domain.aggregates.statistics import clustered_mean, figure_estimate
 from socratic_bench.scoring.composition import Composition

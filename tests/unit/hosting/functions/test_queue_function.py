@@ -12,13 +12,13 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from socratic_bench.concurrency.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.deadlines import finish_despite_cancel
 from socratic_bench.consuming.dispatch import BatchDispatcher, Dispatcher
 from socratic_bench.consuming.outcomes import Handled, Settlement
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.errors import StoreUnavailable
-from socratic_bench.events.message import to_message
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import to_message
+from socratic_bench.events.event_types import RunRequested
 from socratic_bench.hosting.functions import queue_function as module
 from socratic_bench.hosting.functions.queue_function import QueueFunction, QueueWork
 from socratic_bench.ports.broker import Delivery

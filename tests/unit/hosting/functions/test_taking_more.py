@@ -9,8 +9,8 @@ import pytest
 
 from socratic_bench.consuming.dispatch import BatchDispatcher
 from socratic_bench.consuming.worker import Worker
-from socratic_bench.hosting.functions import taking_more as module
-from socratic_bench.hosting.functions.taking_more import taking_more
+from socratic_bench.hosting.functions import queue_function as module
+from socratic_bench.hosting.functions.queue_function import taking_more
 
 
 class Took:

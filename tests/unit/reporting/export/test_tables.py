@@ -14,8 +14,8 @@ from socratic_bench.ports.stores.store import Store
 from socratic_bench.reporting.export.formats import Written, file_pieces
 from socratic_bench.reporting.export.records import Record
 from socratic_bench.reporting.export.tables import Table, open_table
-from socratic_bench.reporting.transcripts.chosen_runs import chosen_runs
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.reporting.transcripts import chosen_runs
+from socratic_bench.scoring.exchange import Status
 from tests.contract.store.facts import a_response, an_experiment
 
 ODD = "=Перhaps 🤔\u202e?\r\n\x00\t'quoted', \"twice\""

@@ -16,11 +16,11 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.reporting.cache import pools
+from socratic_bench.reporting.cache.pools import KnownPools
+from socratic_bench.reporting.experiment_choice import ResultStore
 from socratic_bench.reporting.filters import Filters
-from socratic_bench.reporting.known import pools
-from socratic_bench.reporting.known.pools import KnownPools
-from socratic_bench.reporting.leaderboard.comparison import model_comparison
-from socratic_bench.reporting.result_store import ResultStore
+from socratic_bench.reporting.leaderboard.leaderboard import model_comparison
 from tests.contract.store.facts import MONDAY, a_failure, a_score, an_experiment
 from tests.lengths import at_length
 

@@ -8,9 +8,8 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.reporting.leaderboard.baseline import CONSTANT_REPLY, baseline_of
-from socratic_bench.reporting.leaderboard.comparison import ModelComparison, model_comparison
-from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
-from socratic_bench.reporting.leaderboard.markdown_text import comparison_markdown
+from socratic_bench.reporting.leaderboard.leaderboard import ModelComparison, model_comparison
+from socratic_bench.reporting.leaderboard.text_formats import comparison_csv, comparison_markdown
 from socratic_bench.scoring.score import score
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 

@@ -12,11 +12,10 @@ from socratic_bench.domain.experiment.manifest import Experiment, Manifest, Tuto
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import UnknownExperiment
-from socratic_bench.reporting.leaderboard.comparison import model_comparison
-from socratic_bench.reporting.leaderboard.markdown_text import comparison_markdown
-from socratic_bench.reporting.leaderboard.provenance import unanimity
+from socratic_bench.reporting.leaderboard.leaderboard import model_comparison
+from socratic_bench.reporting.leaderboard.text_formats import comparison_markdown, unanimity
 from socratic_bench.reporting.pages.experiment_page import report_page
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import MONDAY, SCENARIOS, experiment, seed, tutors
 

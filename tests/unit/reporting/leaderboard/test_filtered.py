@@ -11,11 +11,10 @@ import pytest
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.cost_analysis import cost_analysis
+from socratic_bench.reporting.costs import cost_analysis
 from socratic_bench.reporting.filters import Filters
-from socratic_bench.reporting.leaderboard.comparison import model_comparison
-from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
-from socratic_bench.reporting.leaderboard.markdown_text import comparison_markdown
+from socratic_bench.reporting.leaderboard.leaderboard import model_comparison
+from socratic_bench.reporting.leaderboard.text_formats import comparison_csv, comparison_markdown
 from tests.dashboard.seeding import MONDAY, SCENARIOS, experiment, seed, tutors
 
 WEEK = timedelta(weeks=1)

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from socratic_bench.reporting.leaderboard.comparison import ExperimentSummary, ModelComparison
 from socratic_bench.reporting.leaderboard.figures import ModelFigures, VectorFigure
-from socratic_bench.reporting.leaderboard.latex_text import comparison_latex
-from socratic_bench.reporting.leaderboard.markdown_text import comparison_markdown
+from socratic_bench.reporting.leaderboard.leaderboard import ExperimentSummary, ModelComparison
+from socratic_bench.reporting.leaderboard.text_formats import comparison_latex, comparison_markdown
 from socratic_bench.version import __version__
 
 CELL = re.compile(r"<td[^>]*>(.*?)</td>", re.DOTALL)

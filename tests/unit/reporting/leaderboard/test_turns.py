@@ -13,10 +13,10 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.reporting.difference.model_difference import model_difference
-from socratic_bench.reporting.leaderboard.comparison import model_comparison
-from socratic_bench.reporting.leaderboard.csv_text import comparison_csv
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.reporting.compare.model_difference import model_difference
+from socratic_bench.reporting.leaderboard.leaderboard import model_comparison
+from socratic_bench.reporting.leaderboard.text_formats import comparison_csv
+from socratic_bench.scoring.exchange import Status
 from socratic_cli.tables.leaderboard import comparison_table
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 

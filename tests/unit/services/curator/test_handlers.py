@@ -10,12 +10,14 @@ from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import InvalidEvent
-from socratic_bench.events.aggregate_updated import AggregateUpdated
 from socratic_bench.events.codec import decode, encode
-from socratic_bench.events.experiment_completed import ExperimentCompleted
-from socratic_bench.events.response_scored import ResponseScored
-from socratic_bench.events.run_failed import RunFailed
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.events.event_types import (
+    AggregateUpdated,
+    ExperimentCompleted,
+    ResponseScored,
+    RunFailed,
+)
+from socratic_bench.scoring.exchange import Status
 from socratic_curator.handlers import FactHandler
 from tests.unit.events.examples import TIME
 from tests.unit.services.two_runs import EXPERIMENT

@@ -18,26 +18,20 @@ from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manife
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.events.codec import decode
-from socratic_bench.events.message import to_message
-from socratic_bench.events.run_failed import RunFailed
-from socratic_bench.events.run_requested import RunRequested
+from socratic_bench.events.codec import decode, to_message
+from socratic_bench.events.event_types import RunFailed, RunRequested
 from socratic_bench.ports.models import Reply
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker, unwatched
-from socratic_runner.call_window import ALL_TIME
-from socratic_runner.conversations.budgets import Budgets
-from socratic_runner.conversations.call_observing import UNOBSERVED
-from socratic_runner.conversations.call_preparation import CallPreparer
+from socratic_runner.conversations.call_outcomes import UNOBSERVED, Retries
+from socratic_runner.conversations.call_preparation import ALL_TIME, Budgets, CallPreparer
 from socratic_runner.conversations.conversation_runner import ConversationRunner
-from socratic_runner.conversations.leases import LeaseBook
-from socratic_runner.conversations.recorder import Recorder
+from socratic_runner.conversations.response_grader import EarlierGraders, ResponseGrader
 from socratic_runner.experiment_cache import ExperimentCache
-from socratic_runner.grading.earlier_graders import EarlierGraders
-from socratic_runner.grading.response_grader import ResponseGrader
-from socratic_runner.handler import RunRequestedHandler
+from socratic_runner.handling.handler import RunRequestedHandler
+from socratic_runner.leases.book import LeaseBook
+from socratic_runner.leases.recorder import Recorder
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.limits.retries import Retries
 from socratic_runner.model_pool import ModelPool
 from socratic_runner.settings import RunnerSettings
 from socratic_runner.troubles import Troubles, tell_the_log

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from socratic_bench.errors import ModelCallFailed
-from socratic_runner.call_window import ALL_TIME, STORING_SECONDS, CallWindow
+from socratic_runner.conversations.call_preparation import ALL_TIME, STORING_SECONDS, CallWindow
 from socratic_runner.conversations.conversation import TurnPutOff
 
 

@@ -11,11 +11,10 @@ from socratic_bench.domain.experiment.manifest import Experiment, Grader, Manife
 from socratic_bench.domain.grading import INSTRUCTION, Grading, grading_run_id, message_of
 from socratic_bench.domain.money import Price
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.event_types import ResponseRecorded, RunFailed
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.leases import Lease, LeaseKey
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from tests.unit.events.examples import TIME
 from tests.unit.services.runner.scripted import (
     MODEL,

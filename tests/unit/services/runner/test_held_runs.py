@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from socratic_bench.concurrency.cancellation import cancelled
+from socratic_bench.concurrency.deadlines import cancelled
 from socratic_bench.consuming.outcomes import Handled, Postponed
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.ports.stores.leases import Lease, LeaseKey

@@ -11,10 +11,9 @@ from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manife
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, StoreUnavailable
-from socratic_bench.events.response_recorded import ResponseRecorded
-from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.event_types import ResponseRecorded, RunFailed
 from socratic_bench.ports.stores.leases import Lease, LeaseKey
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from socratic_runner.conversations.conversation import Conversation, TurnFailed, TurnPutOff
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.model_pool import ModelPool

@@ -6,12 +6,16 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, TutorModel
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.errors import FailureKind, ModelCallFailed
-from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.hosting.metrics import Metrics
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.metrics.breakers import add_breaker_metrics
-from socratic_runner.metrics.leases import add_lease_metrics
-from socratic_runner.metrics.limits import add_limit_metrics
-from socratic_runner.metrics.model_names import MODELS, OTHER, ModelNames
+from socratic_runner.metrics.scraped import (
+    MODELS,
+    OTHER,
+    ModelNames,
+    add_breaker_metrics,
+    add_lease_metrics,
+    add_limit_metrics,
+)
 from socratic_runner.model_pool import ModelPool
 from tests.unit.events.examples import TIME
 from tests.unit.services.runner.limits.simulated_server import through

@@ -11,7 +11,7 @@ from aws_cdk import Duration, Stack, aws_apigatewayv2, aws_ec2, aws_ecs, aws_ser
 from aws_cdk.aws_apigatewayv2_integrations import HttpServiceDiscoveryIntegration
 from constructs import Construct
 
-from socratic_aws.stacks.containers.network import Network
+from socratic_aws.stacks.containers.base import Network
 from socratic_aws.stacks.containers.task import ServiceTask
 from socratic_aws.stacks.names import Resources
 from socratic_aws.stacks.services import API, PORTS

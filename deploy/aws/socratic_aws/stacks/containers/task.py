@@ -21,14 +21,12 @@ from aws_cdk import (
 from aws_cdk.aws_cloudwatch_actions import SnsAction
 from constructs import Construct
 
-from socratic_aws.stacks.containers.network import Network
-from socratic_aws.stacks.environment import task_environment
+from socratic_aws.stacks.containers.base import Network
 from socratic_aws.stacks.function import LOGS_KEPT
-from socratic_aws.stacks.nag import accept
 from socratic_aws.stacks.names import Resources
-from socratic_aws.stacks.permissions import API_KEYS, grant
+from socratic_aws.stacks.permissions import API_KEYS, grant, task_environment
 from socratic_aws.stacks.services import API, PORTS, RUNNER, Service
-from socratic_aws.stacks.stage import Stage
+from socratic_aws.stacks.stage import Stage, accept
 
 PROCESSOR: Final = 256
 """Units of a processor of each task: a quarter of one."""

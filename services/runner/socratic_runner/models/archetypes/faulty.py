@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Question, Reply
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from socratic_runner.models.archetypes import lecturer, socratic
 from socratic_runner.models.archetypes.moment import Draw, Moment, input_tokens_of, tokens_of
 

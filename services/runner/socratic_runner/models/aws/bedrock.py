@@ -12,11 +12,11 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
+from socratic_bench.concurrency.deadlines import ThawingTimeout
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question, Reply
-from socratic_bench.providers.bedrock import BedrockOptions
+from socratic_bench.providers.built_in import BedrockOptions
 from socratic_bench.providers.options import read_options
 from socratic_runner.models.access import Access
 from socratic_runner.models.aws.access import region_of, require_credentials, require_library

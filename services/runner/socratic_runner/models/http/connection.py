@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 from pydantic_core import to_json
 
-from socratic_bench.concurrency.thawing_timeout import ThawingTimeout
+from socratic_bench.concurrency.deadlines import ThawingTimeout
 from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
 from socratic_runner.models.access import refused_address

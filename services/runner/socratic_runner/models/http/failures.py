@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import Any, Final
 
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
-from socratic_runner.conversations.failure_classes import PASSING, UNUSABLE
+from socratic_runner.conversations.call_outcomes import PASSING, UNUSABLE
 from socratic_runner.models.http.keys import Key, hide
 from socratic_runner.models.http.problems import (
     Problem,

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidSettings, MissingCredential
-from socratic_bench.providers.endpoints.endpoint import SETTING, KeySource
+from socratic_bench.providers.endpoints import SETTING, KeySource
 from socratic_bench.secret_files import secret_in_file
 
 HIDDEN: Final = "[hidden]"

@@ -17,10 +17,9 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, MissingExtra, ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question, Reply
-from socratic_bench.providers.in_process import LocalOptions
+from socratic_bench.providers.built_in import LocalOptions
 from socratic_bench.providers.options import known_name, read_options
-from socratic_bench.scoring.exchange import EarlierTurn
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import EarlierTurn, Status
 from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat, system_message
 from socratic_runner.models.local.llama import Completion, Llama, SharedLlamas, Stopped, copies_here

@@ -15,13 +15,11 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question
-from socratic_bench.providers.http_options import OpenAIOptions
-from socratic_bench.providers.http_providers import OpenAISpec
+from socratic_bench.providers.built_in import OpenAIOptions, OpenAISpec, Preset
 from socratic_bench.providers.options import read_options
-from socratic_bench.providers.presets import Preset
 from socratic_bench.providers.registry import spec_of
 from socratic_bench.scoring.answer_notes import SPLIT, UPPER_COST
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat, system_message
 from socratic_runner.models.http.client import Wire, open_connection, require_key

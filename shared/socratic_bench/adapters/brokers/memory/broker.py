@@ -22,7 +22,7 @@ from socratic_bench.adapters.brokers.receiving import (
     consumer_ended,
 )
 from socratic_bench.concurrency.waiting_line import WaitingLine
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
 
 

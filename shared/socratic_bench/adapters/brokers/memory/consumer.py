@@ -9,7 +9,7 @@ from math import inf
 from socratic_bench.adapters.brokers.memory.queue import MemoryQueue, Waiting
 from socratic_bench.adapters.brokers.receiving import QueueConsumer
 from socratic_bench.adapters.brokers.unacked import Seclusion
-from socratic_bench.concurrency.round_robin import RoundRobin
+from socratic_bench.concurrency.waiting_line import RoundRobin
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.broker import Delivery, alone_for
 

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from socratic_bench.concurrency.round_robin import RoundRobin
-from socratic_bench.concurrency.waiting_line import WaitingLine
-from socratic_bench.events.message import Message
+from socratic_bench.concurrency.waiting_line import RoundRobin, WaitingLine
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import SUSPECT_AFTER, DeadLetter, Delivery, ended_alone
 
 

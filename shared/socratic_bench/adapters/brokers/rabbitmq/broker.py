@@ -39,7 +39,7 @@ from socratic_bench.adapters.brokers.rabbitmq.listener import RabbitMQListener
 from socratic_bench.adapters.brokers.rabbitmq.publishing import Outgoing, Publisher, Routing
 from socratic_bench.adapters.brokers.rabbitmq.wire import BATCH_BYTES, announcement, to_amqp
 from socratic_bench.adapters.brokers.receiving import consumer_ended
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
 
 UNUSED_SECONDS: Final = 5.0

@@ -15,7 +15,7 @@ from pamqp.exceptions import PAMQPException
 from yarl import URL
 
 from socratic_bench.adapters.brokers.declarations import broker_closed
-from socratic_bench.concurrency.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.deadlines import finish_despite_cancel
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.errors import BrokerUnavailable, InvalidSettings
 

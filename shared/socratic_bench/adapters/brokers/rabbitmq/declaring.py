@@ -26,7 +26,7 @@ from socratic_bench.adapters.brokers.rabbitmq.connection import (
     ReconnectingConnection,
 )
 from socratic_bench.adapters.brokers.rabbitmq.health import Seen, seen
-from socratic_bench.concurrency.cancellation import cancelled
+from socratic_bench.concurrency.deadlines import cancelled
 from socratic_bench.errors import BrokerClosed, BrokerError
 from socratic_bench.ports.broker import WorkQueue
 

@@ -30,7 +30,7 @@ from socratic_bench.adapters.brokers.rabbitmq.wire import (
     due_of,
     from_amqp,
 )
-from socratic_bench.concurrency.cancellation import cancelled, finish_despite_cancel
+from socratic_bench.concurrency.deadlines import cancelled, finish_despite_cancel
 from socratic_bench.errors import BrokerClosed, BrokerError, BrokerUnavailable
 from socratic_bench.ports.broker import WorkQueue
 

@@ -37,10 +37,9 @@ from socratic_bench.adapters.brokers.rabbitmq.wire import (
 )
 from socratic_bench.adapters.brokers.receiving import consumer_broke
 from socratic_bench.adapters.brokers.unacked import Batch, Part, UnackedMessages
-from socratic_bench.concurrency.cancellation import cancelled
-from socratic_bench.concurrency.deadlines import wait_at_most
+from socratic_bench.concurrency.deadlines import cancelled, wait_at_most
 from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import SUSPECT_AFTER, WorkQueue, alone_for, ended_alone
 
 log = structlog.get_logger(__name__)

@@ -17,8 +17,7 @@ from socratic_bench.adapters.brokers.rabbitmq.connection import (
 from socratic_bench.adapters.brokers.rabbitmq.declaring import declare_events
 from socratic_bench.adapters.brokers.rabbitmq.wire import from_amqp
 from socratic_bench.adapters.brokers.receiving import BroadcastListener
-from socratic_bench.concurrency.cancellation import cancelled
-from socratic_bench.concurrency.deadlines import wait_at_most
+from socratic_bench.concurrency.deadlines import cancelled, wait_at_most
 from socratic_bench.errors import BrokerClosed, BrokerError
 
 log = structlog.get_logger(__name__)

@@ -22,7 +22,7 @@ from socratic_bench.adapters.brokers.rabbitmq.connection import (
 from socratic_bench.adapters.brokers.rabbitmq.declaring import GroupQueues
 from socratic_bench.adapters.brokers.rabbitmq.wire import BATCH_BYTES, to_amqp
 from socratic_bench.errors import BrokerUnavailable, UnroutableMessage
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import WorkQueue
 
 PUBLISH_SECONDS: Final = 30.0

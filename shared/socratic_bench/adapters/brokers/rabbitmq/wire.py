@@ -12,7 +12,7 @@ from aio_pika.abc import AbstractIncomingMessage
 
 from socratic_bench.adapters.brokers.batches import content_of, content_type_of, parts_of, split
 from socratic_bench.adapters.brokers.rabbitmq.topology import GROUP_HEADER
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 
 BATCH_BYTES: Final = 512 * 1024
 """A batch of this many bytes is full, even with few messages."""

@@ -30,7 +30,7 @@ from socratic_bench.adapters.brokers.sqs.sender import Claims, Outgoing, Sender,
 from socratic_bench.adapters.brokers.sqs.server_queue import LONGEST_POLL
 from socratic_bench.adapters.brokers.sqs.topology import Declared
 from socratic_bench.adapters.brokers.sqs.wire import BATCH_BYTES
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
 
 BROADCAST_BATCH: Final = 200

@@ -15,7 +15,7 @@ from socratic_bench.adapters.brokers.sqs.sender import Claims
 from socratic_bench.adapters.brokers.sqs.server_queue import Incoming, ServerQueue, handles_of
 from socratic_bench.adapters.brokers.sqs.wire import State
 from socratic_bench.adapters.brokers.unacked import Batch, UnackedMessages
-from socratic_bench.concurrency.cancellation import cancelled
+from socratic_bench.concurrency.deadlines import cancelled
 from socratic_bench.errors import BrokerClosed, BrokerError
 from socratic_bench.ports.broker import Delivery, WorkQueue
 

@@ -25,7 +25,7 @@ from socratic_bench.adapters.brokers.sqs.server_queue import (
 )
 from socratic_bench.adapters.brokers.sqs.wire import BATCH_BYTES, State
 from socratic_bench.errors import BrokerUnavailable
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import SUSPECT_AFTER, WorkQueue, alone_for, ended_alone
 
 EARLY_SECONDS: Final = 0.5

@@ -27,8 +27,7 @@ from socratic_bench.adapters.brokers.sqs.server_queue import (
 )
 from socratic_bench.adapters.brokers.sqs.wire import State
 from socratic_bench.adapters.brokers.unacked import UnackedMessages
-from socratic_bench.concurrency.cancellation import cancelled
-from socratic_bench.concurrency.deadlines import wait_at_most
+from socratic_bench.concurrency.deadlines import cancelled, wait_at_most
 from socratic_bench.errors import BrokerClosed, BrokerError, BrokerUnavailable
 from socratic_bench.ports.broker import WorkQueue
 

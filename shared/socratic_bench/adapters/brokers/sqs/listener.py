@@ -20,7 +20,7 @@ from socratic_bench.adapters.brokers.sqs.server_queue import (
     ServerQueue,
     handles_of,
 )
-from socratic_bench.concurrency.cancellation import cancelled
+from socratic_bench.concurrency.deadlines import cancelled
 from socratic_bench.errors import BrokerClosed, BrokerError
 
 log = structlog.get_logger(__name__)

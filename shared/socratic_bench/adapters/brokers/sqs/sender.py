@@ -27,7 +27,7 @@ from socratic_bench.adapters.brokers.sqs.wire import (
 )
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.errors import BrokerError, BrokerUnavailable
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 
 
 class Claims:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from socratic_bench.adapters.brokers.batches import content_of, content_type_of, parts_of, split
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 
 BATCH_BYTES: Final = 60 * 1024
 """A batch of this many bytes is full: with its attributes it is one billed request, of 64 KiB."""

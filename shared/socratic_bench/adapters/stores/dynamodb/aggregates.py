@@ -25,7 +25,7 @@ from socratic_bench.adapters.stores.dynamodb.registration import delete_rows
 from socratic_bench.adapters.stores.dynamodb.role import DynamoDBRole, Now, ends_before_close
 from socratic_bench.adapters.stores.dynamodb.schema import revision
 from socratic_bench.adapters.stores.dynamodb.table import Table
-from socratic_bench.concurrency.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.deadlines import finish_despite_cancel
 from socratic_bench.domain.aggregates.cell import Cell, CellKey
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse

@@ -28,8 +28,7 @@ from socratic_bench.adapters.stores.sql.transactions import (
     Rows,
     Transaction,
 )
-from socratic_bench.concurrency.cancellation import finish_despite_cancel
-from socratic_bench.concurrency.deadlines import wait_at_most
+from socratic_bench.concurrency.deadlines import finish_despite_cancel, wait_at_most
 from socratic_bench.errors import InvalidSettings, StoreBroken, StoreError
 from socratic_bench.extras import require_package
 

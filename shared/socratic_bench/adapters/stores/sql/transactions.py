@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 from sqlalchemy import Executable
 from sqlalchemy import Row as ResultRow
 
-from socratic_bench.concurrency.cancellation import finish_despite_cancel
+from socratic_bench.concurrency.deadlines import finish_despite_cancel
 
 WAIT_SECONDS = 30.0
 """Seconds that a transaction waits for a connection."""

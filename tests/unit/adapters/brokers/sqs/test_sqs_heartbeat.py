@@ -10,7 +10,7 @@ from socratic_bench.adapters.brokers.sqs.consumer import Heartbeat
 from socratic_bench.adapters.brokers.sqs.server_queue import Incoming, ServerQueue, incoming_of
 from socratic_bench.adapters.brokers.sqs.wire import encode, typed
 from socratic_bench.adapters.brokers.unacked import UnackedMessages
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 
 
 class Queue(ServerQueue):

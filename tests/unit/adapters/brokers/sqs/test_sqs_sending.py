@@ -13,7 +13,7 @@ from socratic_bench.adapters.brokers.sqs.server_queue import ServerQueue
 from socratic_bench.adapters.brokers.sqs.wire import encode
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.errors import BrokerClosed, BrokerError, BrokerUnavailable
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 from tests.unit.adapters.brokers.sqs.scripted_aws import ScriptedAws, all_taken, connected, refused
 
 QUEUE = "http://127.0.0.1/000000000000/unit-queue"

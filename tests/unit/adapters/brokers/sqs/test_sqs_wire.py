@@ -20,7 +20,7 @@ from socratic_bench.adapters.brokers.sqs.wire import (
     encode,
     typed,
 )
-from socratic_bench.events.message import Message
+from socratic_bench.events.codec import Message
 
 TEXT = st.text(max_size=40)
 MESSAGES = st.builds(

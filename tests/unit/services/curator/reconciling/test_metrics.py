@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.hosting.metrics import Metrics
+from socratic_curator.entrypoints.container import add_reconciler_metrics
 from socratic_curator.reconciling.healer import SentAgain
-from socratic_curator.reconciling.metrics import add_reconciler_metrics
 
 
 def test_what_was_sent_again_is_counted_from_nothing() -> None:

@@ -11,14 +11,14 @@ from structlog.testing import capture_logs
 
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.concurrency.cancellation import cancelled
+from socratic_bench.concurrency.deadlines import cancelled
 from socratic_bench.consuming.queues import (
     CURATOR_RUN_FAILED,
     JUDGE_RESPONSE_RECORDED,
     RUNNER_RUN_REQUESTED,
 )
 from socratic_bench.events.codec import decode
-from socratic_bench.events.experiment_completed import TYPE as COMPLETED
+from socratic_bench.events.event_types import EXPERIMENT_COMPLETED as COMPLETED
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_curator.reconciling import reconciler as reconciling

@@ -8,7 +8,7 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED
 from socratic_bench.domain.experiment.state import ExperimentState
-from socratic_curator.reconciling import expiry
+from socratic_curator.reconciling import reconciler
 from socratic_curator.reconciling.reconciler import Reconciler
 from socratic_curator.reconciling.watched import QUIET_SECONDS
 from tests.contract.store.facts import MONDAY, a_score, an_experiment
@@ -128,7 +128,7 @@ async def test_experiments_that_have_been_complete_for_long_enough_are_deleted(
 async def test_a_deletion_that_was_cut_off_is_finished_some_rows_a_pass(
     tmp_path, broker, clock, monkeypatch
 ):
-    monkeypatch.setattr(expiry, "MOST_BATCHES", 1)
+    monkeypatch.setattr(reconciler, "MOST_BATCHES", 1)
     # A store in memory deletes everything in one batch.
     store = await planned(SqlStore.from_url(await prepared_file(tmp_path / "benchmark.db")))
     healer = Reconciler(store, broker, clock, "curator-1", monotonic=clock)

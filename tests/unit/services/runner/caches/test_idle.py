@@ -11,7 +11,7 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.models import Reply
 from socratic_runner import last_uses
-from socratic_runner.conversations.budgets import Budgets
+from socratic_runner.conversations.call_preparation import Budgets
 from socratic_runner.experiment_cache import ExperimentCache
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.model_pool import ModelPool

@@ -12,8 +12,8 @@ from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_runner import experiment_cache, model_pool
-from socratic_runner.conversations import budgets
-from socratic_runner.conversations.budgets import Budgets
+from socratic_runner.conversations import call_preparation
+from socratic_runner.conversations.call_preparation import Budgets
 from socratic_runner.experiment_cache import ExperimentCache
 from socratic_runner.last_uses import MOST_CLIENTS, MOST_EXPERIMENTS, LastUses
 from socratic_runner.limits.limiters import ConcurrencyLimiters
@@ -42,7 +42,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four experiments or clients are the most."""
     for module, name in (
         (experiment_cache, "MOST_EXPERIMENTS"),
-        (budgets, "MOST_EXPERIMENTS"),
+        (call_preparation, "MOST_EXPERIMENTS"),
         (model_pool, "MOST_CLIENTS"),
     ):
         monkeypatch.setattr(module, name, MOST)

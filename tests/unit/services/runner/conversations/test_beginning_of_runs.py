@@ -4,7 +4,7 @@ import asyncio
 from itertools import pairwise
 
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
-from socratic_runner.handler import BEGUN_AT_ONCE
+from socratic_runner.handling.handler import BEGUN_AT_ONCE
 from tests.unit.events.examples import TIME
 from tests.unit.services.runner.scripted import (
     MODEL,

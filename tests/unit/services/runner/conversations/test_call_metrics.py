@@ -7,9 +7,8 @@ import pytest
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
-from socratic_bench.hosting.metrics.process_metrics import Metrics
-from socratic_runner.metrics.calls import CallMetrics
-from socratic_runner.metrics.model_names import MODELS, OTHER, ModelNames
+from socratic_bench.hosting.metrics import Metrics
+from socratic_runner.metrics.scraped import MODELS, OTHER, CallMetrics, ModelNames
 from tests.unit.services.runner.scripted import (
     EXPERIMENT,
     ONE,

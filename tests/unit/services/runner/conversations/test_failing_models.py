@@ -14,9 +14,9 @@ from socratic_bench.errors import (
     ModelUnusable,
     StoreUnavailable,
 )
-from socratic_bench.events.run_failed import RunFailed
+from socratic_bench.events.event_types import RunFailed
 from socratic_runner import bootstrap
-from socratic_runner.limits.pauses import breaker
+from socratic_runner.limits import breaker
 from tests.unit.events.examples import TIME
 from tests.unit.services.runner.scripted import (
     MODEL,

@@ -10,9 +10,9 @@ from socratic_bench.consuming.waits import Waits
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.stores.leases import CallEnd, Lease, LeaseKey, ModelInHand
-from socratic_runner.conversations import heartbeat
-from socratic_runner.conversations.call_observing import UNOBSERVED
-from socratic_runner.conversations.leases import LeaseBook
+from socratic_runner.conversations.call_outcomes import UNOBSERVED
+from socratic_runner.leases import heartbeat
+from socratic_runner.leases.book import LeaseBook
 from socratic_runner.troubles import Troubles, tell_the_log
 from tests.waiting import waiting_for
 

@@ -6,7 +6,7 @@ import pytest
 import structlog
 
 from socratic_bench.adapters.stores.memory.facts import MemoryResponses
-from socratic_bench.concurrency.cancellation import cancelled
+from socratic_bench.concurrency.deadlines import cancelled
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.waits import Waits
 from socratic_bench.errors import (
@@ -16,7 +16,7 @@ from socratic_bench.errors import (
     StoreUnavailable,
 )
 from socratic_bench.ports.stores.leases import Lease, LeaseKey
-from socratic_runner.conversations.recorder import Recorded, Recorder
+from socratic_runner.leases.recorder import Recorded, Recorder
 from tests.contract.store.facts import a_response, an_experiment
 from tests.waiting import waiting_for
 

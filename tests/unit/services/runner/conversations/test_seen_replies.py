@@ -10,8 +10,8 @@ import pytest
 from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring import answer_notes as notes
-from socratic_bench.scoring.statuses import Status
-from socratic_runner.conversations.seen_reply import SeenReply, seen
+from socratic_bench.scoring.exchange import Status
+from socratic_runner.conversations.conversation import SeenReply, seen
 
 ASKS = "What might you consider first?"
 

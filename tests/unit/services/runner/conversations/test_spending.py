@@ -21,7 +21,7 @@ from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.leases import Spending
 from socratic_bench.reporting.verification import verify
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from socratic_cli.embedded import Benchmark, BenchmarkResult
 from tests.unit.events.examples import TIME
 from tests.unit.services.runner.scripted import ScriptedClient

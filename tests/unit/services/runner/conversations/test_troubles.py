@@ -8,13 +8,12 @@ from dataclasses import replace
 import structlog
 
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, ModelUnusable
-from socratic_bench.hosting.metrics.process_metrics import Metrics
+from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.ports.stores.leases import ModelInHand
-from socratic_bench.scoring.statuses import Status
-from socratic_runner.conversations import heartbeat
-from socratic_runner.conversations.call_observing import UNOBSERVED
-from socratic_runner.metrics.calls import CallMetrics
-from socratic_runner.metrics.model_names import ModelNames
+from socratic_bench.scoring.exchange import Status
+from socratic_runner.conversations.call_outcomes import UNOBSERVED
+from socratic_runner.leases import heartbeat
+from socratic_runner.metrics.scraped import CallMetrics, ModelNames
 from socratic_runner.troubles import MOST_SHOWN, Troubles
 from tests.unit.services.runner.scripted import (
     MODEL,

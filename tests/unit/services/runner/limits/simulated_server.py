@@ -15,7 +15,7 @@ from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed, StoreUnavailable
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.limits import PauseAnswer
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.ticket import Permit
 from tests.unit.services.runner.limits.virtual_time import now

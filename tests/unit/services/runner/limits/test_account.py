@@ -15,9 +15,9 @@ from socratic_bench.domain.fair_share import fair_shares
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.stores.limits import ShareClaim
 from socratic_bench.providers.registry import account_scope
-from socratic_runner.limits.account import BEAT, MARGIN, VALID, AccountShares
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
+from socratic_runner.limits.sharing import BEAT, MARGIN, VALID, AccountShares
 from tests.servers.sqlite import prepared_file
 from tests.unit.services.runner.limits.simulated_server import reply, through
 from tests.unit.services.runner.limits.virtual_time import in_virtual_time, now

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_runner.limits.adaptive_limit import AdaptiveLimit
-from socratic_runner.limits.latency import Latency
+from socratic_runner.limits.adaptive_limit import AdaptiveLimit, Latency
 
 
 def grown(most: int = 1000, to: int = 8) -> AdaptiveLimit:

@@ -4,7 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
-from socratic_runner.limits.pauses.breaker import (
+from socratic_runner.limits.breaker import (
     BUSY_SILENCE,
     COOL_DOWN,
     LONGEST_GAP,

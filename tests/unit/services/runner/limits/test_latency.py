@@ -5,8 +5,8 @@ from itertools import repeat
 
 from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import Reply
-from socratic_bench.scoring.statuses import Status
-from socratic_runner.limits.latency import Latency, LatencyTrend, latency_of
+from socratic_bench.scoring.exchange import Status
+from socratic_runner.limits.adaptive_limit import Latency, LatencyTrend, latency_of
 
 
 def verdicts(trend, *values, limit=8.0, is_first_token=True):

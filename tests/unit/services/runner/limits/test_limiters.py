@@ -7,10 +7,9 @@ import pytest
 from socratic_bench.domain.experiment.manifest import Limits, TutorModel
 from socratic_bench.errors import FailureKind
 from socratic_bench.providers.registry import account_scope
-from socratic_runner.limits.ceilings import Ceilings
+from socratic_runner.limits.ceilings import MINUTE, Ceilings
 from socratic_runner.limits.concurrency_limiter import LONGEST_OVERDRAFT
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.limits.rate_ceiling import MINUTE
 from socratic_runner.limits.ticket import LimiterClosed
 from tests.unit.services.runner.limits.simulated_server import failure, reply, through
 from tests.unit.services.runner.limits.virtual_time import in_virtual_time, now

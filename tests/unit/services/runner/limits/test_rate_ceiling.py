@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from socratic_runner.limits.rate_ceiling import BURST, MINUTE, RateCeiling
+from socratic_runner.limits.ceilings import BURST, MINUTE, RateCeiling
 
 CALLERS = st.lists(
     st.tuples(

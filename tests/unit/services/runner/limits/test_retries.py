@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.errors import FailureKind, ModelCallFailed
-from socratic_runner.conversations.failure_classes import BUSY, PASSING
-from socratic_runner.limits.retries import Retries
+from socratic_runner.conversations.call_outcomes import BUSY, PASSING, Retries
 from tests.unit.services.runner.limits.simulated_server import failure
 
 POLICY = RetryPolicy(first_delay=1.0, longest_delay=30.0, draw=lambda: 1.0)

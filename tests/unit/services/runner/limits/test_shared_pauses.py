@@ -12,9 +12,8 @@ from socratic_bench.errors import FailureKind
 from socratic_bench.providers.registry import account_scope
 from socratic_runner.limits.concurrency_limiter import LONG_PAUSE
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.limits.pauses.pausing import VALID, BackOff
-from socratic_runner.limits.pauses.shared_pauses import BEAT, QUICK_BEAT, SharedPauses
-from socratic_runner.limits.store_rounds import PATIENCE
+from socratic_runner.limits.pausing import VALID, BackOff
+from socratic_runner.limits.sharing import BEAT, PATIENCE, QUICK_BEAT, SharedPauses
 from tests.servers.sqlite import prepared_file
 from tests.unit.services.runner.limits.simulated_server import PauseKeeper, failure, reply, through
 from tests.unit.services.runner.limits.test_account import virtual

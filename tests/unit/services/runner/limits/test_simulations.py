@@ -10,11 +10,11 @@ import pytest
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import ModelCallFailed
+from socratic_runner.conversations.call_outcomes import Retries
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.limits.pauses.pausing import BackOff
-from socratic_runner.limits.pauses.shared_pauses import SharedPauses
-from socratic_runner.limits.retries import Retries
+from socratic_runner.limits.pausing import BackOff
+from socratic_runner.limits.sharing import SharedPauses
 from tests.unit.services.runner.limits.simulated_server import (
     TOKENS,
     Limiter,

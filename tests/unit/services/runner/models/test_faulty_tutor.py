@@ -10,8 +10,8 @@ from socratic_bench import score
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question, Reply
-from socratic_bench.scoring.statuses import Status
-from socratic_bench.testing.questions import pack_questions
+from socratic_bench.scoring.exchange import Status
+from socratic_bench.testing.samples import pack_questions
 from socratic_runner.models.registry import open_client
 
 ATTEMPTS = 4

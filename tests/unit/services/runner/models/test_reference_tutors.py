@@ -11,9 +11,8 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.scoring.length import estimated_tokens
-from socratic_bench.scoring.socratic_v1.markers import MarkerSet, lowered
-from socratic_bench.scoring.socratic_v1.vectors import DIRECTIVE_MARKERS
-from socratic_bench.testing.questions import a_question, pack_questions
+from socratic_bench.scoring.socratic_v1.vectors import DIRECTIVE_MARKERS, MarkerSet, lowered
+from socratic_bench.testing.samples import a_question, pack_questions
 from socratic_runner.models.registry import open_client
 
 RANGES = {"socratic": (0.85, 0.97), "hedger": (0.6, 0.75), "lecturer": (0.1, 0.3)}

@@ -18,8 +18,8 @@ from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
 from socratic_bench.ports.models import Question
 from socratic_bench.providers.recordings import LARGEST_RECORDING
 from socratic_bench.providers.registry import check_model, fingerprint
-from socratic_bench.scoring.statuses import Status
-from socratic_bench.testing.questions import a_question
+from socratic_bench.scoring.exchange import Status
+from socratic_bench.testing.samples import a_question
 from socratic_runner.models import replay
 from socratic_runner.models.registry import open_client
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.errors import FailureKind
-from socratic_bench.scoring.statuses import UNFINISHED, Status
+from socratic_bench.scoring.exchange import UNFINISHED, Status
 from socratic_runner.models.stop_reasons import Ended, how_it_ended
 
 FINISHED = Ended(Status.OK)

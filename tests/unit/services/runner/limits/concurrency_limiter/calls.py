@@ -4,7 +4,7 @@ import asyncio
 
 from socratic_bench.errors import ModelCallFailed
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
-from socratic_runner.limits.pauses.pausing import BackOff
+from socratic_runner.limits.pausing import BackOff
 from tests.unit.services.runner.limits.simulated_server import TOKENS, reply, through
 from tests.unit.services.runner.limits.virtual_time import now
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.exchange import EarlierTurn
-from socratic_bench.testing.questions import a_question
+from socratic_bench.testing.samples import a_question
 from socratic_runner.models.aws.connections import kept_alive
 from socratic_runner.models.aws.converse import Answer, messages, request
 

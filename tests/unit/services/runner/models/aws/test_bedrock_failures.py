@@ -9,7 +9,7 @@ import botocore.parsers
 import pytest
 
 from socratic_bench.errors import FailureKind, ModelUnusable
-from socratic_runner.conversations.failure_classes import PASSING, UNUSABLE
+from socratic_runner.conversations.call_outcomes import PASSING, UNUSABLE
 from socratic_runner.models.aws.failures import failure_of, kind_of
 
 CODES = [

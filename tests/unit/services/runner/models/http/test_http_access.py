@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput, MissingCredential, MissingExtra, UnlistedEndpoint
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE, Endpoint, Endpoints, KeySource
-from socratic_bench.providers.presets import PRESETS
+from socratic_bench.providers.built_in import PRESETS
+from socratic_bench.providers.endpoints import ANYWHERE, Endpoint, Endpoints, KeySource
 from socratic_bench.providers.registry import check_model, fingerprint
 from socratic_runner.models.registry import check_access, open_client
 

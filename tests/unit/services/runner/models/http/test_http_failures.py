@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
-from socratic_runner.conversations.failure_classes import PASSING, UNUSABLE
+from socratic_runner.conversations.call_outcomes import PASSING, UNUSABLE
 from socratic_runner.models.http.failures import LONGEST_MESSAGE, Failures
 from socratic_runner.models.http.keys import Key
 

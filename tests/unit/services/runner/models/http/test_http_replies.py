@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Reply
-from socratic_bench.scoring.statuses import Status
+from socratic_bench.scoring.exchange import Status
 from socratic_runner.models.anthropic import AnthropicReading
 from socratic_runner.models.http.failures import Failures
 from socratic_runner.models.http.reading import Event, Reading

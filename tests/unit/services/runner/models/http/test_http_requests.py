@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from socratic_bench.domain.experiment.manifest import Parameters, TutorModel
-from socratic_bench.providers.endpoints.endpoint import ANYWHERE
-from socratic_bench.testing.questions import EARLIER, a_question
+from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.testing.samples import EARLIER, a_question
 from socratic_runner.models.http.client import HttpClient, Wire
 from socratic_runner.models.registry import open_client
 

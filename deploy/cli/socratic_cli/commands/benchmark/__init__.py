@@ -1,1 +1,0 @@
-"""Commands that carry out a benchmark, or request one from services."""

@@ -1,1 +1,0 @@
-"""Commands that follow and control experiments of running services."""

@@ -1,0 +1,134 @@
+"""`socratic-bench export` and `report`: files about an experiment, for programs and people."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import click
+
+from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.reporting.export.formats import (
+    FORMATS,
+    PARQUET,
+    Written,
+    check_format,
+    file_pieces,
+)
+from socratic_bench.reporting.export.tables import TABLES, open_table
+from socratic_bench.reporting.pages.experiment_page import report_page
+from socratic_bench.reporting.transcripts import chosen_runs
+from socratic_cli.display.terminal import counted, say
+from socratic_cli.options.results import (
+    dimension_option,
+    models_option,
+    profile_option,
+    whole_binary_file,
+    whole_file,
+)
+from socratic_cli.options.store import readable_store, store_option
+
+
+@click.command()
+@click.argument("experiment")
+@store_option
+@profile_option
+@models_option
+@dimension_option
+@click.option(
+    "--table",
+    type=click.Choice(list(TABLES)),
+    default="responses",
+    show_default=True,
+    help="What a record is: a scored response, a scenario, or a turn without scores.",
+)
+@click.option(
+    "--format", "output", type=click.Choice(list(FORMATS)), default="jsonl", show_default=True
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write to FILE, which appears once it is whole. Without it: standard output.",
+)
+def export(
+    experiment: str,
+    store_url: str,
+    profile: str | None,
+    models: tuple[str, ...],
+    dimension: str | None,
+    table: str,
+    output: str,
+    out: Path | None,
+) -> None:
+    """Write the scored responses of an experiment to a file.
+
+    Or its scenarios, or its turns. The formats are JSON lines, CSV and Parquet, which needs
+    pyarrow. EXPERIMENT is an ID, its start, an occasion or a name. A failed run is a record
+    without a score.
+    """
+    check_format(output)
+    chosen = Chosen(experiment, profile, models, dimension)
+    work = (store_url, chosen, table, output)
+    if out is None:
+        if output == PARQUET and sys.stdout.isatty():
+            raise InvalidInput("--format parquet: no text for a terminal; write it with --out FILE")
+        asyncio.run(_write(*work, sys.stdout.buffer))
+        return
+    with whole_binary_file(out) as file:
+        written = asyncio.run(_write(*work, file))
+    say(f"Wrote {counted(written, 'record')} to {out}.")
+
+
+class Chosen(NamedTuple):
+    """What is exported."""
+
+    experiment: str
+    profile: str | None
+    models: tuple[str, ...]
+    dimension: str | None
+
+
+async def _write(store_url: str, chosen: Chosen, what: str, output: str, file: IO[bytes]) -> int:
+    """Write the records a piece at a time, and return how many they are."""
+    written = Written()
+    async with readable_store(store_url) as store:
+        experiment = await find_experiment(store, chosen.experiment)
+        runs = chosen_runs(experiment, models=chosen.models, dimension=chosen.dimension)
+        table = await open_table(what, store, runs, chosen.profile)
+        async for piece in file_pieces(table, output, written):
+            file.write(piece)
+    file.flush()
+    return written.records
+
+
+@click.command()
+@click.argument("experiment")
+@store_option
+@profile_option
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    default=Path("report.html"),
+    show_default=True,
+    help="The file of the page, which appears once it is whole.",
+)
+def report(experiment: str, store_url: str, profile: str | None, out: Path) -> None:
+    """Write one page about an experiment, to share or cite.
+
+    The page is HTML, loads nothing and runs no script. EXPERIMENT is an ID, its start, an occasion
+    or a name.
+    """
+    page = asyncio.run(_page(store_url, experiment, profile))
+    with whole_file(out) as file:
+        file.write(page)
+    say(f"Wrote {out}.")
+
+
+async def _page(store_url: str, wanted: str, profile: str | None) -> str:
+    async with readable_store(store_url) as store:
+        return await report_page(store, wanted, profile)

@@ -1,0 +1,95 @@
+"""`socratic-bench demo`, `init` and `schema`: a first benchmark and a first configuration."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+import click
+
+from socratic_bench.domain.experiment.manifest import Manifest
+from socratic_bench.errors import InvalidInput
+from socratic_bench.planning.config_file.config import BenchmarkConfig, config_schema, read_config
+from socratic_bench.planning.model_catalogue import RegisteredModels
+from socratic_cli.commands.run import execute
+from socratic_cli.display.terminal import counted, say
+from socratic_cli.key_approval import access_check, own_endpoints
+from socratic_cli.options.store import store_option
+
+
+def _config(name: str, repeats: int) -> BenchmarkConfig:
+    with resources.as_file(resources.files("socratic_cli.configs") / name) as path:
+        config = read_config(path, RegisteredModels(access_check(own_endpoints())))
+    manifest = Manifest.model_validate({**config.manifest.model_dump(), "repeats": repeats})
+    return replace(config, manifest=manifest)
+
+
+@click.command()
+@store_option
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="How often each tutor is given each scenario; answers in the store are used again.",
+)
+def demo(store_url: str, repeats: int) -> None:
+    """Benchmark the built-in tutors and a local model.
+
+    The local model is a real one. Without it the demo shows the built-in tutors alone.
+    """
+    try:
+        config = _config("demo.yaml", repeats)
+    except InvalidInput as missing:
+        say(f"Going on without the local model: {missing}")
+        config = _config("demo-without-local.yaml", repeats)
+    manifest = config.manifest
+    names = "; ".join(model.display_name for model in manifest.models)
+    say(
+        f"{manifest.planned_runs} runs: {len(manifest.models)} tutors ({names}), "
+        f"{len(manifest.scenarios)} scenarios, {counted(repeats, 'repeat')}. "
+        "The local model takes a minute or two; after Ctrl-C the same command continues."
+    )
+    outcome = execute(config, store_url=store_url)
+    say("See it in a browser: make serve   (or: socratic-bench serve --store URL)")
+    if repeats == 1:
+        say(
+            "Narrower intervals: socratic-bench demo --store URL --repeats 3   "
+            "(or: make demo REPEATS=3)"
+        )
+    if outcome:
+        raise click.exceptions.Exit(outcome)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), default=Path("mine.yaml"))
+def init(file: Path) -> None:
+    """Write a commented configuration to FILE (mine.yaml).
+
+    It runs unchanged and without a key: replace its models and scenarios. An existing file is never
+    overwritten.
+    """
+    text = resources.files("socratic_cli.configs").joinpath("quickstart.yaml").read_bytes()
+    try:
+        with file.open("xb") as opened:
+            opened.write(text)
+    except FileExistsError:
+        raise InvalidInput(
+            f"{file} already exists and was not overwritten: name another file"
+        ) from None
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be written: {error.strerror}") from None
+    say(f"Wrote {file}. Next: socratic-bench run {shlex.quote(str(file))}")
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON schema of a configuration, for an editor.
+
+    An editor with YAML's language server takes it from the first line of a configuration:
+    `# yaml-language-server: $schema=benchmark.schema.json`.
+    """
+    click.echo(json.dumps(config_schema(), indent=2))

@@ -1,1 +1,0 @@
-"""Commands about several profiles of one experiment."""

@@ -1,1 +1,0 @@
-"""Commands that work on the queues of the services."""

@@ -1,1 +1,0 @@
-"""Commands that score texts, and show and check results."""

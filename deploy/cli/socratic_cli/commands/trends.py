@@ -1,0 +1,185 @@
+"""Scores over time as tables for people."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Final
+
+import click
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from socratic_bench.reporting.formats import MISSING, figure, interval, share, signed
+from socratic_bench.reporting.trends.changes import SeriesTrend
+from socratic_bench.reporting.trends.timeseries import ModelSeries, Point, Timeseries, timeseries
+from socratic_cli.display.terminal import counted, name_of, standard_output
+from socratic_cli.options.results import profile_option
+from socratic_cli.options.store import readable_store, store_option
+from socratic_cli.tables.fitting import FittingTable, TableColumn
+
+_MODELS = (
+    TableColumn("model", "left", is_name=True),
+    TableColumn("points"),
+    TableColumn("first"),
+    TableColumn("newest"),
+    TableColumn("overall"),
+    TableColumn("95 % interval", "center", drop=2),
+    TableColumn("change"),
+)
+_POINTS = (
+    TableColumn("experiment", "left", is_name=True),
+    TableColumn("begun"),
+    TableColumn("overall"),
+    TableColumn("95 % interval", "center"),
+    TableColumn("coverage", drop=1),
+    TableColumn("change"),
+    TableColumn("joins", "left", drop=2),
+)
+_REMEDY: Final = "see --json"
+NO_POINTS: Final = "There is no experiment yet: a trend needs a point for each occasion."
+ONE_POINT: Final = (
+    "There is one point alone: run the same configuration again with another `occasion`."
+)
+
+
+def trends_table(found: Timeseries) -> RenderableType:
+    """Make the table of all models: the newest point of each, and the trends that are real."""
+    if not found.models:
+        return Text(NO_POINTS)
+    rows = [_model_row(each) for each in found.models]
+    parts: list[RenderableType] = [FittingTable(_MODELS, rows, _REMEDY)]
+    told = [
+        Text.assemble((name_of(each.model_name), "bold"), f", {_dates(trend)}: {trend.finding}")
+        for each in found.models
+        for trend in each.trends
+        if trend.is_real
+    ]
+    if told:
+        parts += [Text(), *told]
+    if all(len(each.points) == 1 for each in found.models):
+        parts += [Text(), Text(ONE_POINT, style="dim")]
+    parts += _left_out(found.left_out)
+    return Group(*parts)
+
+
+def model_trend_table(series: ModelSeries, left_out: int) -> RenderableType:
+    """Make the table of one model: every point, trends, and changes of its version."""
+    kind = "  reference tutor" if series.kind == "reference" else ""
+    parts: list[RenderableType] = [
+        Text.assemble((name_of(series.model_name), "bold"), (f"  {series.model_id}{kind}", "dim")),
+        Text(),
+        FittingTable(_POINTS, [_point_row(each) for each in series.points], _REMEDY),
+    ]
+    told = [*_trends(series), *_copies(series), *_changes(series)]
+    if told:
+        parts += [Text(), *map(Text, told)]
+    if len(series.points) == 1:
+        parts += [Text(), Text(ONE_POINT, style="dim")]
+    parts += _left_out(left_out)
+    return Group(*parts)
+
+
+def _model_row(series: ModelSeries) -> tuple[str, ...]:
+    newest = series.points[-1]
+    tag = " (reference)" if series.kind == "reference" else ""
+    return (
+        name_of(series.model_name) + tag,
+        f"{len(series.points)}",
+        _day(series.points[0]),
+        _day(newest),
+        figure(newest.overall_score),
+        interval(newest.confidence_interval),
+        _change(newest),
+    )
+
+
+def _point_row(point: Point) -> tuple[str, ...]:
+    return (
+        name_of(point.title or point.experiment_id),
+        _day(point),
+        figure(point.overall_score),
+        interval(point.confidence_interval),
+        share(point.coverage),
+        _change(point),
+        _joins(point),
+    )
+
+
+def _joins(point: Point) -> str:
+    if point.benchmark_changed:
+        return f"changed: {' and '.join(point.benchmark_changed)}"
+    return "yes" if point.joins else MISSING
+
+
+def _change(point: Point) -> str:
+    """Mark a change that chance does not explain."""
+    if point.change is None:
+        return MISSING
+    return signed(point.change.difference) + ("*" if point.change.is_real else " ")
+
+
+def _trends(series: ModelSeries) -> Iterator[str]:
+    for trend in series.trends:
+        yield f"{_dates(trend)}: {trend.finding}"
+    if any(point.change and point.change.is_real for point in series.points):
+        yield "* more than chance explains, by the scenarios of both points."
+
+
+def _copies(series: ModelSeries) -> Iterator[str]:
+    for point in series.points:
+        if point.reused:
+            yield (
+                f"{_day(point)}: {point.reused} of {point.answers} answers are copies of earlier "
+                "ones: its change is that of the others."
+            )
+
+
+def _changes(series: ModelSeries) -> Iterator[str]:
+    points = {each.experiment_id: each for each in series.points}
+    for change in series.version_changes:
+        named = f"{_names(change.before)} became {_names(change.after)}"
+        yield f"{_day(points[change.experiment_id])}: {named}. {change.finding}"
+
+
+def _names(versions: tuple[str, ...]) -> str:
+    return " and ".join(map(name_of, versions))
+
+
+def _dates(trend: SeriesTrend) -> str:
+    return f"{trend.since:%Y-%m-%d} to {trend.until:%Y-%m-%d}"
+
+
+def _day(point: Point) -> str:
+    return f"{point.created_at:%Y-%m-%d}"
+
+
+def _left_out(number: int) -> list[RenderableType]:
+    if not number:
+        return []
+    return [Text(), Text(f"{counted(number, 'older experiment')} left out.", style="dim")]
+
+
+@click.command()
+@click.argument("model", required=False)
+@store_option
+@profile_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, as `/api/timeseries` has it.")
+def trends(model: str | None, store_url: str, profile: str | None, *, as_json: bool) -> None:
+    """Show each model's score over time, and what changed.
+
+    Each experiment is a point. Points compare only where profile, scenarios, prompt and parameters
+    are the same. With MODEL: every point, and before and after each change of its version.
+    """
+    found = asyncio.run(_load(store_url, model, profile))
+    if as_json:
+        click.echo(found.model_dump_json())
+    elif model is None:
+        standard_output().print(trends_table(found))
+    else:
+        standard_output().print(model_trend_table(found.models[0], found.left_out))
+
+
+async def _load(store_url: str, model: str | None, profile: str | None) -> Timeseries:
+    async with readable_store(store_url) as store:
+        return await timeseries(store, model, profile)

@@ -1,0 +1,103 @@
+"""The options of commands that read results: filters, a profile, and a file to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, Literal, TypeVar
+
+import click
+
+from socratic_bench.errors import InvalidInput
+from socratic_bench.reporting.filters import written_time
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def models_option(command: F) -> F:
+    """Add `--model ID` to a command, once for each; none: all models."""
+    return click.option(
+        "--model",
+        "models",
+        metavar="ID",
+        multiple=True,
+        help="A model to show, once for each. Without it: all.",
+    )(command)
+
+
+def dimension_option(command: F) -> F:
+    """Add `--dimension NAME` to a command; None: all dimensions."""
+    return click.option(
+        "--dimension", metavar="NAME", help="One dimension: its scenarios alone. Without it: all."
+    )(command)
+
+
+def time_options(command: F) -> F:
+    """Add `--since TIME` and `--until TIME` to a command; None: no limit."""
+    until = click.option(
+        "--until",
+        metavar="TIME",
+        callback=partial(_time, "until"),
+        help="Experiments created before this time, and of a date before its end.",
+    )
+    since = click.option(
+        "--since",
+        metavar="TIME",
+        callback=partial(_time, "since"),
+        help="Experiments created at this time or later: 2026-11-23, or 2026-11-23T12:00Z.",
+    )
+    return since(until(command))
+
+
+def _time(
+    name: Literal["since", "until"], _ctx: click.Context, _param: click.Parameter, text: str | None
+) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return written_time(name, text)
+    except InvalidInput as error:
+        raise click.BadParameter(str(error).removeprefix(f"{name}: ")) from None
+
+
+def profile_option(command: F) -> F:
+    """Add `--profile NAME` to a command; None: the experiment's own profile."""
+    return click.option(
+        "--profile",
+        metavar="NAME",
+        help="The profile to read the scores by. Without it: the experiment's own.",
+    )(command)
+
+
+@contextmanager
+def whole_file(path: Path, *, option: str = "--out") -> Iterator[IO[str]]:
+    """Open a file for UTF-8 text that replaces `path` at the end of the context.
+
+    An error leaves `path` as it was. Raises InvalidInput, which names `option`, if the file cannot
+    be written.
+    """
+    with _part_of(path, option) as part, part.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+@contextmanager
+def whole_binary_file(path: Path, *, option: str = "--out") -> Iterator[IO[bytes]]:
+    """Open a file for bytes, as `whole_file` does for text."""
+    with _part_of(path, option) as part, part.open("wb") as file:
+        yield file
+
+
+@contextmanager
+def _part_of(path: Path, option: str) -> Iterator[Path]:
+    """Yield the path of a file that replaces `path` at the end, and is removed after an error."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        yield part
+        part.replace(path)
+    except OSError as error:
+        raise InvalidInput(f"{option}: {path} cannot be written: {error.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Reads transcripts and answers that other tools wrote, for `socratic-bench score`."""

@@ -1,1 +1,0 @@
-"""Work that requests begin: planning and deletion, in tasks of the application."""

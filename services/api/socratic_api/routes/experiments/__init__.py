@@ -1,1 +1,0 @@
-"""Routes about experiments: progress, control and dead letters."""

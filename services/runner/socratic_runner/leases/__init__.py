@@ -1,0 +1,1 @@
+"""The leases of a runner, their heartbeat, and what it stores of its calls."""

@@ -1,1 +1,0 @@
-"""Breakers and pauses, which keep a runner from calling a model."""

@@ -1,1 +1,0 @@
-"""Agreement of figures with people's labels, and how sure it is."""

@@ -1,1 +1,0 @@
-"""Metrics in the format of Prometheus."""

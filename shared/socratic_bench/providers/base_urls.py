@@ -1,0 +1,135 @@
+"""Addresses that no process calls: the network link's, and a cloud's metadata.
+
+They give out the credentials of the machine, so an author of a plan could ask for those.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import Final
+from urllib.parse import urlsplit
+
+from socratic_bench.domain.experiment.manifest import TutorModel
+from socratic_bench.errors import InvalidInput
+
+Address = IPv4Address | IPv6Address
+
+REFUSED: Final = "an address of this network link or of a cloud's metadata"
+
+_REFUSED: Final[tuple[IPv4Network | IPv6Network, ...]] = tuple(
+    map(
+        ip_network,
+        (
+            "169.254.0.0/16",  # the link; metadata of AWS, Azure, Google and others
+            "fe80::/10",  # the link
+            "fd00:ec2::/32",  # AWS
+            "fd20:ce::254/128",  # Google
+            "100.100.100.200/32",  # Alibaba
+            "168.63.129.16/32",  # Azure
+            "192.0.0.192/32",  # Oracle
+        ),
+    )
+)
+_IPV4_WITHIN: Final = tuple(map(IPv6Network, ("::/96", "64:ff9b::/96")))
+"""IPv6 networks whose last four bytes are an IPv4 address."""
+
+
+def is_refused(address: str) -> bool:
+    """Whether no process may call this numeric address, in any spelling."""
+    parsed = ip_address(address.partition("%")[0])
+    return any(
+        each.version == network.version and each in network
+        for each in _meanings(parsed)
+        for network in _REFUSED
+    )
+
+
+def is_refused_host(host: str) -> bool:
+    """Whether the host of a URL is a refused address. A host name resolves only on connecting."""
+    try:
+        return is_refused(host)
+    except ValueError:
+        pass
+    try:
+        # The C library also reads 0xA9FEA9FE, 2852039166 and 169.254.43518 as addresses.
+        return is_refused(socket.inet_ntoa(socket.inet_aton(host)))
+    except (OSError, UnicodeError):
+        return False
+
+
+def _meanings(address: Address) -> list[Address]:
+    """Return the address, and the IPv4 address that it wraps."""
+    if isinstance(address, IPv4Address):
+        return [address]
+    wrapped = [address.ipv4_mapped, address.sixtofour]
+    if any(address in network for network in _IPV4_WITHIN):
+        wrapped.append(IPv4Address(address.packed[-4:]))
+    return [address, *(each for each in wrapped if each is not None)]
+
+
+_SAFE: Final = re.compile(r"[\x21-\x7e]+")
+_HOST: Final = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
+_USUAL_PORTS: Final = {"http": 80, "https": 443}
+
+
+def base_url(model: TutorModel, known: str | None) -> str:
+    """Return the base URL of `model`, or else `known`, without a slash at its end.
+
+    Raises InvalidInput for a malformed address, and for one with a password, a query or a fragment.
+    The error never repeats the address.
+    """
+    url = known if model.base_url is None else model.base_url
+    if url is None:
+        raise InvalidInput(
+            f"model {model.id}: {model.provider} models need a base_url, such as "
+            "http://127.0.0.1:8080/v1"
+        )
+    problem = url_problem(url)
+    if problem is not None:
+        raise InvalidInput(f"model {model.id}: base_url {problem}")
+    return url.rstrip("/")
+
+
+def origin(url: str) -> str:
+    """Return the scheme, host and port of a URL in one canonical spelling."""
+    parts = urlsplit(url)
+    scheme, host = parts.scheme.lower(), (parts.hostname or "").rstrip(".")
+    host = f"[{host}]" if ":" in host else host
+    usual = parts.port is None or parts.port == _USUAL_PORTS.get(scheme)
+    return f"{scheme}://{host}" if usual else f"{scheme}://{host}:{parts.port}"
+
+
+def url_problem(url: str) -> str | None:
+    """Return the problem of a URL without repeating the URL, or None."""
+    if not url.startswith(("http://", "https://")):
+        return "must begin with http:// or https://"
+    if not _SAFE.fullmatch(url):
+        return "holds white space or a character that needs percent-encoding"
+    if "@" in url.partition("//")[2].partition("/")[0]:
+        return (
+            "holds a user or a password; keys belong into the environment, bound to their origins "
+            "by SOCRATIC_ENDPOINTS"
+        )
+    if not _is_address(url):
+        return "has a wrong host or port"
+    if "?" in url or "#" in url:
+        return "holds a query or a fragment; remove what begins with ? or #"
+    refused = is_refused_host(urlsplit(url).hostname or "")
+    return f"is {REFUSED}, which is never called" if refused else None
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(_HOST.fullmatch(parts.hostname or "")) and parts.port != 0
+    except ValueError:
+        return False

@@ -1,1 +1,0 @@
-"""Endpoints that the operator lists, with the key that each may receive."""

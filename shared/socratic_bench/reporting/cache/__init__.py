@@ -1,0 +1,1 @@
+"""The cells and scores of tables, kept as long as they do not change."""

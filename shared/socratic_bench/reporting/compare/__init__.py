@@ -1,0 +1,1 @@
+"""Two models on the scenarios of both: how far apart, where, and whether by chance."""

@@ -1,1 +1,0 @@
-"""The difference of two models, and what it is worth."""

@@ -1,1 +1,0 @@
-"""Figures of unchanged experiments, kept from one answer to the next."""

@@ -1,1 +1,0 @@
-"""Scenarios: the scores of models on each, and what each says about the models."""

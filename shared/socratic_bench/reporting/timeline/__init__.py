@@ -1,1 +1,0 @@
-"""Scores over time: points, what changed between them, and trends."""

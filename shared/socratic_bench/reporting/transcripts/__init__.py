@@ -1,1 +1,0 @@
-"""What was said in runs: transcripts, and records of responses for export."""

@@ -1,0 +1,1 @@
+"""The worth of scores: beside people's labels, and one profile beside another."""
