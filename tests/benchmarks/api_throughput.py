@@ -28,7 +28,7 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.hosting.http.server import serving
 from socratic_bench.hosting.process import stop_signals
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.leaderboard.leaderboard import model_comparison
+from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from tests.dashboard.seeding import experiment, seed, tutors
 
 MODELS = 25

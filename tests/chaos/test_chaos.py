@@ -29,7 +29,7 @@ from socratic_bench.events.codec import Event, to_message
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.planning.plan import resume
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from tests import evidence
 from tests.chaos.duplicates import delivered_twice
 from tests.chaos.poison import Poison, poison, publish

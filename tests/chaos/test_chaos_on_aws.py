@@ -20,7 +20,7 @@ from socratic_bench.events.codec import Event, to_message
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.planning.plan import resume
 from socratic_bench.ports.stores.responses import TurnKey
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from tests import evidence
 from tests.chaos.aws_stack import AwsStack, aws_stack
 from tests.chaos.counting_runner import MadeCall, made_calls

@@ -24,7 +24,7 @@ from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.planning.plan import resume
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from tests import evidence
 from tests.e2e.quiet_run import cells_of, cells_of_a_quiet_run
 from tests.e2e.service_processes import ServiceProcess, start

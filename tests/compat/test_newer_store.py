@@ -17,7 +17,7 @@ from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import StoreError
 from socratic_bench.ports.stores.responses import RecordedFailure
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from tests.compat import newer_version
 from tests.compat.newer_version import (
     ANSWERED,

@@ -12,7 +12,7 @@ from socratic_bench.adapters.stores.sql.database import backend_for
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.leases import CallCount
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from tests.compat import previous_version
 from tests.compat.previous_version import ANSWERED, EXPERIMENT, FAILURE, RESPONSE, SCORE
 from tests.contract.store.adapters import opened

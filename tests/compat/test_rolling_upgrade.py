@@ -25,7 +25,7 @@ from socratic_bench.planning.config_file.config import read_config
 from socratic_bench.planning.model_catalogue import RegisteredModels
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from tests.compat import earlier_version
 from tests.e2e.command import Terminal
 from tests.e2e.quiet_run import Cells, cells_of, cells_of_a_quiet_run

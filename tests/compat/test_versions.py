@@ -23,7 +23,7 @@ from socratic_bench.domain.experiment.manifest import Experiment, Manifest, Tuto
 from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.events.codec import Message, decode, encode
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.profiles import profile_named
 from socratic_curator.bootstrap import curator_workers

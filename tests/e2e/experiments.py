@@ -10,7 +10,7 @@ from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from tests.e2e.command import Terminal
 from tests.waiting import until
 

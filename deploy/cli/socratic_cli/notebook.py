@@ -26,7 +26,7 @@ from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.responses import Responses
-from socratic_bench.reporting.leaderboard.leaderboard import ModelComparison
+from socratic_bench.results.leaderboard.leaderboard import ModelComparison
 from socratic_cli.embedded import Benchmark, BenchmarkResult
 from socratic_cli.execution.benchmark_run import Outcome, opened_benchmark, outcome_of
 from socratic_cli.key_approval import access_check, own_endpoints, with_approved_keys

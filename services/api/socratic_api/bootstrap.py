@@ -41,7 +41,7 @@ from socratic_bench.hosting.http.readiness import Readiness
 from socratic_bench.hosting.metrics import CountRequests, HttpMetrics, Metrics
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.cache.pools import KnownPools
+from socratic_bench.results.cache.pools import KnownPools
 
 SPENDING_SECONDS = 5
 """The greatest age of shown spending and passed deadlines: neither changes the store's revision."""

@@ -18,16 +18,16 @@ from socratic_bench.domain.run import Run
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.stores.responses import Responses
-from socratic_bench.reporting.costs import usd
-from socratic_bench.reporting.experiment_choice import ResultStore, find_experiment, scored_by
-from socratic_bench.reporting.formats import dollars
-from socratic_bench.reporting.leaderboard.leaderboard import ModelComparison, model_comparison
 from socratic_bench.research.agreement_measures import (
     concordance,
     kappa_at,
     limits_of_agreement,
     spearman,
 )
+from socratic_bench.results.costs import usd
+from socratic_bench.results.experiment_choice import ResultStore, find_experiment, scored_by
+from socratic_bench.results.formats import dollars
+from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.version import __version__
 

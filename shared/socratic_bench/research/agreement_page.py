@@ -8,14 +8,14 @@ from copy import deepcopy
 from typing import Final
 from xml.etree.ElementTree import Element, tostring
 
-from socratic_bench.reporting.formats import MISSING, printable, signed
-from socratic_bench.reporting.pages.rendering import rendered
 from socratic_bench.research.agreement import (
     FigureAgreement,
     Limits,
     ProfileAgreement,
     cost_sentence,
 )
+from socratic_bench.results.formats import MISSING, printable, signed
+from socratic_bench.results.pages.rendering import rendered
 from socratic_bench.version import __version__
 
 READING: Final = (

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.leaderboard.baseline import CONSTANT_REPLY
 from socratic_bench.research.labelled import LabelledResponse, TutorTurn
+from socratic_bench.results.leaderboard.baseline import CONSTANT_REPLY
 from socratic_bench.scoring.exchange import Exchange
 from socratic_bench.scoring.profile import OVERALL, Profile, combining, overall
 from socratic_bench.scoring.profiles import profile_named

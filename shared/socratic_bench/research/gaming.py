@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from socratic_bench.reporting.leaderboard.baseline import CONSTANT_REPLY
+from socratic_bench.results.leaderboard.baseline import CONSTANT_REPLY
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.score import score
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from socratic_bench.reporting.pages.rendering import rendered
 from socratic_bench.research.validity_report import ColumnFigures, LabelFigures, ValidityReport
+from socratic_bench.results.pages.rendering import rendered
 from socratic_bench.scoring.profile import OVERALL
 
 ROW: Final = 20

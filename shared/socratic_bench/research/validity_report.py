@@ -179,5 +179,5 @@ class ValidityReport(_Part):
 @cache
 def published_figures() -> ValidityReport:
     """Return the published report, in its short form."""
-    text = files("socratic_bench.reporting.validity").joinpath("figures.json").read_bytes()
+    text = files("socratic_bench.results.validity").joinpath("figures.json").read_bytes()
     return ValidityReport.model_validate_json(text)

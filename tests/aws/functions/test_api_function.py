@@ -22,9 +22,9 @@ from socratic_bench.consuming.queues import (
     WORK_QUEUES,
 )
 from socratic_bench.ports.broker import WorkQueue
-from socratic_bench.reporting.export.formats import FORMATS, file_pieces
-from socratic_bench.reporting.export.tables import TABLES, open_table
-from socratic_bench.reporting.transcripts import chosen_runs
+from socratic_bench.results.export.formats import FORMATS, file_pieces
+from socratic_bench.results.export.tables import TABLES, open_table
+from socratic_bench.results.transcripts import chosen_runs
 from socratic_bench.scoring.score import score
 from tests.aws.lambda_runtime import FunctionFailed, Runtime, running
 from tests.aws.place import Place, a_place

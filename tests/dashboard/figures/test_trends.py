@@ -9,7 +9,7 @@ import pytest
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
-from socratic_bench.reporting.trends.timeseries import timeseries
+from socratic_bench.results.trends.timeseries import timeseries
 from tests.contract.store.facts import a_response, record_unleased
 from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
 from tests.dashboard.conftest import Visit

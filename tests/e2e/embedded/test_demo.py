@@ -4,7 +4,7 @@ import re
 from importlib import resources
 from pathlib import Path
 
-from socratic_bench.reporting.leaderboard.text_formats import TIES
+from socratic_bench.results.leaderboard.text_formats import TIES
 
 README = Path(__file__).parents[3] / "README.md"
 LOCAL = "SmolLM2 135M"

@@ -16,7 +16,7 @@ from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.events.codec import Event, to_message
 from socratic_bench.events.event_types import ResponseScored, RunFailed, RunRequested
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import CANONICAL
 from tests.contract.store.facts import contents

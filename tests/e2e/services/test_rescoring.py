@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from tests.e2e.experiments import completed, dead_letters, submitted
 from tests.e2e.service_processes import all_ready, started
 from tests.waiting import until

@@ -9,7 +9,7 @@ from socratic_bench.addresses import open_broker, open_store
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.ports.stores.leases import CallCount
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from tests.contract.store.facts import contents
 from tests.e2e.command import Terminal
 from tests.e2e.service_processes import all_ready, started

@@ -11,9 +11,9 @@ from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.adapters.stores.sql.transactions import Transaction
 from socratic_bench.domain.experiment.manifest import Manifest
-from socratic_bench.reporting.cache import pools
-from socratic_bench.reporting.leaderboard import selection
-from socratic_bench.reporting.leaderboard.leaderboard import model_comparison
+from socratic_bench.results.cache import pools
+from socratic_bench.results.leaderboard import selection
+from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from tests.contract.store.facts import MINUTE, MONDAY, a_failure, an_experiment
 from tests.dashboard.seeding import experiment, seed, tutors
 from tests.integration.api.conftest import opened

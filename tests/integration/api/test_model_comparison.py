@@ -7,8 +7,8 @@ from datetime import timedelta
 import httpx
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.reporting.leaderboard.leaderboard import model_comparison
-from socratic_bench.reporting.leaderboard.text_formats import comparison_csv
+from socratic_bench.results.leaderboard.leaderboard import model_comparison
+from socratic_bench.results.leaderboard.text_formats import comparison_csv
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 
 ADDRESS = "/api/model-comparison"

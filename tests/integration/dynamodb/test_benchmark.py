@@ -12,7 +12,7 @@ from socratic_bench.domain.aggregates.cell import CellKey
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from socratic_cli.embedded import Benchmark
 from socratic_runner.models.registry import open_client
 from tests.contract.store.facts import MONDAY, contents

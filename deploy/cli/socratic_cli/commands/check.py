@@ -21,8 +21,8 @@ from socratic_bench.domain.trouble import about, one_line
 from socratic_bench.errors import InvalidInput, ModelCallFailed
 from socratic_bench.planning.config_file.config import BenchmarkConfig
 from socratic_bench.providers.registry import is_reference
-from socratic_bench.reporting.costs import usd
-from socratic_bench.reporting.formats import MISSING, dollars
+from socratic_bench.results.costs import usd
+from socratic_bench.results.formats import MISSING, dollars
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.service_settings import load_settings
 from socratic_cli.display.terminal import counted, excerpt, name_of, say, standard_output

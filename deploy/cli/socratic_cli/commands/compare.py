@@ -11,12 +11,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from socratic_bench.domain.aggregates.difference import MARGIN
-from socratic_bench.reporting.compare.model_difference import (
+from socratic_bench.results.compare.model_difference import (
     ModelDifference,
     Side,
     model_difference,
 )
-from socratic_bench.reporting.formats import MISSING, figure, moment, p_value, room, share, signed
+from socratic_bench.results.formats import MISSING, figure, moment, p_value, room, share, signed
 from socratic_cli.display.terminal import counted, name_of, standard_output
 from socratic_cli.options.results import profile_option
 from socratic_cli.options.store import readable_store, store_option

@@ -9,7 +9,6 @@ import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from socratic_bench.reporting.formats import MISSING, figure, signed
 from socratic_bench.research.agreement import ProfileAgreement, profile_agreement
 from socratic_bench.research.agreement_page import (
     READING,
@@ -18,6 +17,7 @@ from socratic_bench.research.agreement_page import (
     limits_text,
     ranks_text,
 )
+from socratic_bench.results.formats import MISSING, figure, signed
 from socratic_cli.display.terminal import counted, name_of, say, standard_output
 from socratic_cli.options.results import whole_file
 from socratic_cli.options.store import readable_store, store_option

@@ -13,7 +13,7 @@ from socratic_bench.domain.experiment.state import ExperimentState, stopped_sent
 from socratic_bench.errors import BrokerError, StoreUnavailable
 from socratic_bench.planning.plan import remove_requests, remove_rows
 from socratic_bench.ports.stores.experiments import Experiments
-from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.results.experiment_choice import find_experiment
 from socratic_cli.display.terminal import say
 from socratic_cli.options.store import broker_option, opened_broker, prepared_store, store_option
 

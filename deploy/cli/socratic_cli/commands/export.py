@@ -10,17 +10,17 @@ from typing import IO, NamedTuple
 import click
 
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.experiment_choice import find_experiment
-from socratic_bench.reporting.export.formats import (
+from socratic_bench.results.experiment_choice import find_experiment
+from socratic_bench.results.export.formats import (
     FORMATS,
     PARQUET,
     Written,
     check_format,
     file_pieces,
 )
-from socratic_bench.reporting.export.tables import TABLES, open_table
-from socratic_bench.reporting.pages.experiment_page import report_page
-from socratic_bench.reporting.transcripts import chosen_runs
+from socratic_bench.results.export.tables import TABLES, open_table
+from socratic_bench.results.pages.experiment_page import report_page
+from socratic_bench.results.transcripts import chosen_runs
 from socratic_cli.display.terminal import counted, say
 from socratic_cli.options.results import (
     dimension_option,

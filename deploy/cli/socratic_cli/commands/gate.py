@@ -19,9 +19,9 @@ from socratic_bench.planning.config_file.changes import Changes
 from socratic_bench.planning.config_file.config import read_config
 from socratic_bench.planning.model_catalogue import RegisteredModels
 from socratic_bench.ports.stores.experiments import Experiments
-from socratic_bench.reporting.gate.falls import Thresholds
-from socratic_bench.reporting.gate.gate_report import GateReport, gate_report
-from socratic_bench.reporting.gate.text_formats import gate_annotations, gate_markdown, junit_text
+from socratic_bench.results.gate.falls import Thresholds
+from socratic_bench.results.gate.gate_report import GateReport, gate_report
+from socratic_bench.results.gate.text_formats import gate_annotations, gate_markdown, junit_text
 from socratic_cli.display.terminal import counted, name_of, say, standard_output
 from socratic_cli.options.configuration import changes_options
 from socratic_cli.options.results import whole_file

@@ -10,10 +10,10 @@ from typing import Final
 
 import click
 
-from socratic_bench.reporting.experiment_status import why_unscored
-from socratic_bench.reporting.filters import Filters
-from socratic_bench.reporting.leaderboard.leaderboard import ModelComparison, model_comparison
-from socratic_bench.reporting.leaderboard.text_formats import (
+from socratic_bench.results.experiment_status import why_unscored
+from socratic_bench.results.filters import Filters
+from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
+from socratic_bench.results.leaderboard.text_formats import (
     comparison_csv,
     comparison_latex,
     comparison_markdown,

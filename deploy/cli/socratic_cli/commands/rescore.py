@@ -23,7 +23,7 @@ from socratic_bench.events.codec import Event, to_message
 from socratic_bench.planning.rescoring import BATCH, RescoreCounts, Rescoring
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.experiments import Progress as ExperimentProgress
-from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.results.experiment_choice import find_experiment
 from socratic_bench.scoring.profiles import profile_named
 from socratic_cli.display.terminal import counted, say, standard_error
 from socratic_cli.options.store import broker_option, opened_broker, prepared_store, store_option

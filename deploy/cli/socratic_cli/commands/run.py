@@ -23,8 +23,8 @@ from socratic_bench.planning.estimate import Prospect, look_into
 from socratic_bench.planning.model_catalogue import RegisteredModels
 from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.providers.endpoints import Endpoints
-from socratic_bench.reporting.formats import dollars
-from socratic_bench.reporting.leaderboard.leaderboard import ModelComparison
+from socratic_bench.results.formats import dollars
+from socratic_bench.results.leaderboard.leaderboard import ModelComparison
 from socratic_bench.scoring.exchange import UNGRADED
 from socratic_cli.commands.check import show_check
 from socratic_cli.commands.leaderboard import show_comparison

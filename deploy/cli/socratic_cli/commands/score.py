@@ -13,7 +13,7 @@ import click
 from rich.text import Text
 
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.formats import figure
+from socratic_bench.results.formats import figure
 from socratic_bench.scoring.profile import CANONICAL, OVERALL
 from socratic_bench.scoring.profiles import profile_named
 from socratic_cli.display.terminal import excerpt, standard_output

@@ -18,8 +18,8 @@ from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.clock import Clock
-from socratic_bench.reporting.experiment_choice import find_experiment
-from socratic_bench.reporting.experiment_status import (
+from socratic_bench.results.experiment_choice import find_experiment
+from socratic_bench.results.experiment_status import (
     ExperimentStatus,
     ModelProgress,
     State,
@@ -29,7 +29,7 @@ from socratic_bench.reporting.experiment_status import (
     model_progress,
     model_troubles,
 )
-from socratic_bench.reporting.pending import PendingRun, PendingStore, WaitsFor, pending_runs
+from socratic_bench.results.pending import PendingRun, PendingStore, WaitsFor, pending_runs
 from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.options.store import broker_option, opened_broker, readable_store, store_option
 from socratic_cli.tables.status import (

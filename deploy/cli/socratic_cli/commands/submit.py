@@ -25,7 +25,7 @@ from socratic_bench.planning.model_catalogue import RegisteredModels, endpoints_
 from socratic_bench.planning.plan import PlanCounts, resume
 from socratic_bench.ports.broker import Broker
 from socratic_bench.providers.registry import spec_of
-from socratic_bench.reporting.formats import moment
+from socratic_bench.results.formats import moment
 from socratic_cli.display.terminal import say, standard_error
 from socratic_cli.options.configuration import changes_options, fresh_option
 from socratic_cli.options.store import (

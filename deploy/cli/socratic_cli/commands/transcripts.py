@@ -12,11 +12,11 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.text import Text
 
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
-from socratic_bench.reporting.experiment_choice import find_experiment
-from socratic_bench.reporting.formats import MISSING, dollars, figure
-from socratic_bench.reporting.leaderboard.answer_sentences import told_of
-from socratic_bench.reporting.transcripts import Transcript, Turn, transcript_of, worst_first
-from socratic_bench.reporting.transcripts import transcripts as transcripts_of
+from socratic_bench.results.experiment_choice import find_experiment
+from socratic_bench.results.formats import MISSING, dollars, figure
+from socratic_bench.results.leaderboard.answer_sentences import told_of
+from socratic_bench.results.transcripts import Transcript, Turn, transcript_of, worst_first
+from socratic_bench.results.transcripts import transcripts as transcripts_of
 from socratic_bench.scoring.evidence import Span
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display.terminal import counted, excerpt, name_of, say, standard_output

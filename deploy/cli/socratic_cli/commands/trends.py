@@ -10,9 +10,9 @@ import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from socratic_bench.reporting.formats import MISSING, figure, interval, share, signed
-from socratic_bench.reporting.trends.changes import SeriesTrend
-from socratic_bench.reporting.trends.timeseries import ModelSeries, Point, Timeseries, timeseries
+from socratic_bench.results.formats import MISSING, figure, interval, share, signed
+from socratic_bench.results.trends.changes import SeriesTrend
+from socratic_bench.results.trends.timeseries import ModelSeries, Point, Timeseries, timeseries
 from socratic_cli.display.terminal import counted, name_of, standard_output
 from socratic_cli.options.results import profile_option
 from socratic_cli.options.store import readable_store, store_option

@@ -6,8 +6,8 @@ import asyncio
 
 import click
 
-from socratic_bench.reporting.verification import Finding, Outside
-from socratic_bench.reporting.verification import verify as verify_experiment
+from socratic_bench.results.verification import Finding, Outside
+from socratic_bench.results.verification import verify as verify_experiment
 from socratic_cli.options.store import readable_store, store_option
 
 SHOWN = 20

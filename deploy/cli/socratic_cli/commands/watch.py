@@ -27,13 +27,13 @@ from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments, Progress
 from socratic_bench.ports.stores.leases import Leases
-from socratic_bench.reporting.experiment_choice import find_experiment
-from socratic_bench.reporting.experiment_status import (
+from socratic_bench.results.experiment_choice import find_experiment
+from socratic_bench.results.experiment_status import (
     experiment_status,
     model_progress,
     why_unscored,
 )
-from socratic_bench.reporting.leaderboard.leaderboard import model_comparison
+from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from socratic_cli.commands.leaderboard import show_comparison
 from socratic_cli.commands.status import show_status
 from socratic_cli.display.progress import ProgressDisplay

@@ -21,10 +21,10 @@ from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.stores.experiments import Progress as ExperimentProgress
 from socratic_bench.ports.stores.leases import Leases
-from socratic_bench.reporting.costs import SpendingFigures
-from socratic_bench.reporting.experiment_choice import ResultStore
-from socratic_bench.reporting.formats import dollars, figure
-from socratic_bench.reporting.leaderboard.leaderboard import ModelComparison, model_comparison
+from socratic_bench.results.costs import SpendingFigures
+from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.formats import dollars, figure
+from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
 from socratic_cli.display.terminal import counted, excerpt, how_far, say, standard_error
 from socratic_cli.tables.leaderboard import growing_table
 from socratic_runner.troubles import TroubleNews

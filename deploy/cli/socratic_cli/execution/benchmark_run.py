@@ -23,9 +23,9 @@ from socratic_bench.planning.estimate import Prospect, look_into
 from socratic_bench.ports.models import ModelClient
 from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.providers.endpoints import Endpoints
-from socratic_bench.reporting.costs import SpendingFigures
-from socratic_bench.reporting.experiment_status import why_unscored
-from socratic_bench.reporting.leaderboard.leaderboard import ModelComparison, model_comparison
+from socratic_bench.results.costs import SpendingFigures
+from socratic_bench.results.experiment_status import why_unscored
+from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
 from socratic_cli.embedded import Benchmark, BenchmarkResult
 from socratic_cli.options.store import database_file, prepared_store
 from socratic_runner.model_pool import OpenClient

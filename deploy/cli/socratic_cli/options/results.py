@@ -12,7 +12,7 @@ from typing import IO, Any, Literal, TypeVar
 import click
 
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.filters import written_time
+from socratic_bench.results.filters import written_time
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,8 +10,8 @@ from rich.text import Text
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.planning.estimate import Estimate, ModelEstimate, Prospect, Range
 from socratic_bench.providers.registry import is_free, is_reference
-from socratic_bench.reporting.costs import usd
-from socratic_bench.reporting.formats import MISSING, dollars, moment
+from socratic_bench.results.costs import usd
+from socratic_bench.results.formats import MISSING, dollars, moment
 from socratic_cli.display.terminal import excerpt, name_of
 from socratic_cli.tables.fitting import FittingTable, TableColumn
 

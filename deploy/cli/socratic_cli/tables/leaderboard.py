@@ -9,17 +9,17 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from socratic_bench.reporting.formats import MISSING, figure, interval, is_partial, moment, share
-from socratic_bench.reporting.leaderboard.columns import (
+from socratic_bench.results.formats import MISSING, figure, interval, is_partial, moment, share
+from socratic_bench.results.leaderboard.columns import (
     Column,
     Drop,
     rank_text,
     shown_columns,
     turns_of,
 )
-from socratic_bench.reporting.leaderboard.figures import DimensionFigures, ModelFigures, TurnFigures
-from socratic_bench.reporting.leaderboard.leaderboard import ModelComparison
-from socratic_bench.reporting.leaderboard.text_formats import (
+from socratic_bench.results.leaderboard.figures import DimensionFigures, ModelFigures, TurnFigures
+from socratic_bench.results.leaderboard.leaderboard import ModelComparison
+from socratic_bench.results.leaderboard.text_formats import (
     BASELINE,
     SCALE,
     TIES,

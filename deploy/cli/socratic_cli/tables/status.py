@@ -8,10 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.reporting.costs import SpendingFigures
-from socratic_bench.reporting.experiment_status import ExperimentStatus, ModelProgress, State
-from socratic_bench.reporting.formats import MISSING, cost, dollars, moment
-from socratic_bench.reporting.pending import PendingRun, WaitsFor
+from socratic_bench.results.costs import SpendingFigures
+from socratic_bench.results.experiment_status import ExperimentStatus, ModelProgress, State
+from socratic_bench.results.formats import MISSING, cost, dollars, moment
+from socratic_bench.results.pending import PendingRun, WaitsFor
 from socratic_cli.display.terminal import excerpt, name_of
 from socratic_cli.tables.fitting import FittingTable, TableColumn
 

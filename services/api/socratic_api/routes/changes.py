@@ -33,7 +33,7 @@ from socratic_bench.planning.rescoring import RescoreStore, Rescoring
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import Experiments
-from socratic_bench.reporting.experiment_choice import find_experiment
+from socratic_bench.results.experiment_choice import find_experiment
 from socratic_bench.scoring.profiles import profile_named
 
 _BODY_LIMIT: Final = 1_000

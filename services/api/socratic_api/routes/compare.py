@@ -18,9 +18,9 @@ from socratic_api.routes.query import (
 )
 from socratic_bench.domain.aggregates.difference import MARGIN
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.compare.model_difference import ModelDifference, model_difference
-from socratic_bench.reporting.experiment_choice import ResultStore
-from socratic_bench.reporting.leaderboard.selection import ALL
+from socratic_bench.results.compare.model_difference import ModelDifference, model_difference
+from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.leaderboard.selection import ALL
 
 _ID_LIMIT = 600
 

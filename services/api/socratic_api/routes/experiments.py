@@ -31,8 +31,8 @@ from socratic_api.routes.query import (
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import InvalidInput, UnknownExperiment
 from socratic_bench.ports.clock import Clock
-from socratic_bench.reporting.experiment_choice import find_experiment, matching
-from socratic_bench.reporting.experiment_status import (
+from socratic_bench.results.experiment_choice import find_experiment, matching
+from socratic_bench.results.experiment_status import (
     ExperimentStatus,
     ModelProgress,
     StatusStore,
@@ -41,7 +41,7 @@ from socratic_bench.reporting.experiment_status import (
     model_progress,
     model_troubles,
 )
-from socratic_bench.reporting.pending import PendingRun, PendingStore, pending_runs
+from socratic_bench.results.pending import PendingRun, PendingStore, pending_runs
 
 PATH: Final = "/api/experiments/{experiment_id}"
 ID_LIMIT: Final = 200

@@ -25,9 +25,9 @@ from socratic_api.routes.run_context import RunStore
 from socratic_api.routes.runs import EXPERIMENT, experiment_of
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import InvalidInput, MissingExtra
-from socratic_bench.reporting.export.formats import FORMATS, check_format, file_pieces
-from socratic_bench.reporting.export.tables import TABLES, open_table
-from socratic_bench.reporting.transcripts import chosen_runs
+from socratic_bench.results.export.formats import FORMATS, check_format, file_pieces
+from socratic_bench.results.export.tables import TABLES, open_table
+from socratic_bench.results.transcripts import chosen_runs
 
 _RESPONSES: Final = "responses"
 _JSON_LINES: Final = "jsonl"

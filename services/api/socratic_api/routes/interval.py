@@ -25,9 +25,9 @@ from socratic_bench.domain.aggregates.run_scores import VectorScores
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput
 from socratic_bench.invalid_values import close_match
-from socratic_bench.reporting.experiment_choice import scored_by
-from socratic_bench.reporting.filters import require_known
-from socratic_bench.reporting.interval_steps import (
+from socratic_bench.results.experiment_choice import scored_by
+from socratic_bench.results.filters import require_known
+from socratic_bench.results.interval_steps import (
     WRITTEN,
     IntervalSteps,
     interval_steps,

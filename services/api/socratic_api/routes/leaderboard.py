@@ -23,11 +23,11 @@ from socratic_api.routes.query import (
     chosen_results,
 )
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.cache.pools import KnownPools
-from socratic_bench.reporting.costs import CostAnalysis, cost_analysis
-from socratic_bench.reporting.experiment_choice import ResultStore
-from socratic_bench.reporting.leaderboard.leaderboard import ModelComparison, model_comparison
-from socratic_bench.reporting.leaderboard.text_formats import comparison_csv
+from socratic_bench.results.cache.pools import KnownPools
+from socratic_bench.results.costs import CostAnalysis, cost_analysis
+from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
+from socratic_bench.results.leaderboard.text_formats import comparison_csv
 
 LEADERBOARD_KEY = "model-comparison "
 """The cache key of the leaderboard; what is asked for follows, if anything."""

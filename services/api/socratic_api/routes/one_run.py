@@ -26,9 +26,9 @@ from socratic_api.scoring import shown_score
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.response import Response as StoredResponse
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.experiment_choice import common_profiles
-from socratic_bench.reporting.leaderboard.answer_sentences import told_of
-from socratic_bench.reporting.transcripts import Transcript, Turn, transcript_of
+from socratic_bench.results.experiment_choice import common_profiles
+from socratic_bench.results.leaderboard.answer_sentences import told_of
+from socratic_bench.results.transcripts import Transcript, Turn, transcript_of
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import OVERALL
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from socratic_api.endpoints import QueryParameter
 from socratic_bench.errors import InvalidInput
-from socratic_bench.reporting.filters import Filters, written_time
+from socratic_bench.results.filters import Filters, written_time
 
 OFFSET_LIMIT: Final = 1_000_000
 

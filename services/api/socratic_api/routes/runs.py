@@ -29,9 +29,9 @@ from socratic_api.routes.query import (
 from socratic_api.routes.run_context import RunStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import InvalidInput, UnknownExperiment
-from socratic_bench.reporting.experiment_choice import find_experiment
-from socratic_bench.reporting.leaderboard.selection import ALL
-from socratic_bench.reporting.transcripts import chosen_runs, transcripts_page
+from socratic_bench.results.experiment_choice import find_experiment
+from socratic_bench.results.leaderboard.selection import ALL
+from socratic_bench.results.transcripts import chosen_runs, transcripts_page
 
 _PAGE = 50
 _PAGE_LIMIT = 200

@@ -22,15 +22,15 @@ from socratic_api.routes.query import (
 from socratic_api.routes.run_context import RunStore
 from socratic_api.routes.runs import EXPERIMENT, MODEL, experiment_of
 from socratic_bench.ports.stores.aggregates import Aggregates
-from socratic_bench.reporting.experiment_choice import scored_by
-from socratic_bench.reporting.filters import require_known
-from socratic_bench.reporting.scenarios import (
+from socratic_bench.results.experiment_choice import scored_by
+from socratic_bench.results.filters import require_known
+from socratic_bench.results.scenarios import (
     ScenarioAnalysis,
     ScenarioScores,
     scenario_analysis,
     scenario_scores,
 )
-from socratic_bench.reporting.transcripts import scenarios_of
+from socratic_bench.results.transcripts import scenarios_of
 
 
 class ScoreStore(RunStore, Aggregates, Protocol):

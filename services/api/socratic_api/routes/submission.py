@@ -15,7 +15,7 @@ from socratic_api.endpoints import Endpoint, QueryParameter
 from socratic_api.http.bodies import read_body, require_json
 from socratic_api.routes.query import flag
 from socratic_bench.planning.model_catalogue import endpoints_to_list
-from socratic_bench.reporting.costs import usd
+from socratic_bench.results.costs import usd
 
 if TYPE_CHECKING:
     from socratic_bench.planning.config_file.config import BenchmarkConfig

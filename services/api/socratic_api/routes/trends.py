@@ -34,12 +34,12 @@ from socratic_api.routes.query import (
 from socratic_api.routes.runs import MODEL
 from socratic_bench.errors import InvalidInput, UnknownExperiment
 from socratic_bench.ports.stores.experiments import Experiments
-from socratic_bench.reporting.cache.pools import KnownPools
-from socratic_bench.reporting.cache.scores import KnownScores
-from socratic_bench.reporting.experiment_choice import ResultStore
-from socratic_bench.reporting.leaderboard.figures import ModelFigures
-from socratic_bench.reporting.leaderboard.leaderboard import ModelComparison, model_comparison
-from socratic_bench.reporting.trends.timeseries import TimelineStore, Timeseries, timeseries
+from socratic_bench.results.cache.pools import KnownPools
+from socratic_bench.results.cache.scores import KnownScores
+from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.leaderboard.figures import ModelFigures
+from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
+from socratic_bench.results.trends.timeseries import TimelineStore, Timeseries, timeseries
 
 _WEEK: Final = re.compile(r"[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])")
 _WEEKS_LISTED: Final = 520

@@ -8,7 +8,7 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.store import Store
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from socratic_bench.scoring.profile import CANONICAL
 from tests.contract.store.facts import (
     MONDAY,

@@ -12,10 +12,10 @@ from socratic_api.http.whole_answers import WholeAnswers
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.reporting.compare.model_difference import model_difference
-from socratic_bench.reporting.export.formats import FORMATS, file_pieces
-from socratic_bench.reporting.export.tables import TABLES, open_table
-from socratic_bench.reporting.transcripts import chosen_runs
+from socratic_bench.results.compare.model_difference import model_difference
+from socratic_bench.results.export.formats import FORMATS, file_pieces
+from socratic_bench.results.export.tables import TABLES, open_table
+from socratic_bench.results.transcripts import chosen_runs
 from tests.contract.store.facts import a_response
 from tests.dashboard.seeding import experiment, seed, tutors
 

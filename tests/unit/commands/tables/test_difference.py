@@ -10,7 +10,7 @@ from rich.console import Console
 
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import TutorModel
-from socratic_bench.reporting.compare.model_difference import ModelDifference, model_difference
+from socratic_bench.results.compare.model_difference import ModelDifference, model_difference
 from socratic_cli.commands.compare import difference_table
 from tests.contract.store.facts import a_score
 from tests.dashboard.seeding import experiment, seed, tutors

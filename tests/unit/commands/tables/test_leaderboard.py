@@ -14,10 +14,10 @@ from rich.console import Console
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.money import Price
-from socratic_bench.reporting.experiment_status import why_unscored
-from socratic_bench.reporting.formats import share
-from socratic_bench.reporting.leaderboard.leaderboard import model_comparison
-from socratic_bench.reporting.leaderboard.text_formats import comparison_csv
+from socratic_bench.results.experiment_status import why_unscored
+from socratic_bench.results.formats import share
+from socratic_bench.results.leaderboard.leaderboard import model_comparison
+from socratic_bench.results.leaderboard.text_formats import comparison_csv
 from socratic_cli.tables.leaderboard import comparison_table
 from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import experiment, seed, tutors

@@ -15,9 +15,9 @@ from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.events.codec import Message
 from socratic_bench.planning.estimate import estimate
 from socratic_bench.ports.broker import DeadLetter
-from socratic_bench.reporting.costs import SpendingFigures
-from socratic_bench.reporting.experiment_status import ExperimentStatus, ModelProgress, State
-from socratic_bench.reporting.pending import PendingRun, WaitsFor
+from socratic_bench.results.costs import SpendingFigures
+from socratic_bench.results.experiment_status import ExperimentStatus, ModelProgress, State
+from socratic_bench.results.pending import PendingRun, WaitsFor
 from socratic_cli.commands.check import check_table, rows_of
 from socratic_cli.commands.dlq import dead_letters_table
 from socratic_cli.tables.estimate import estimate_table

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
-from socratic_bench.reporting.transcripts import Transcript, Turn
+from socratic_bench.results.transcripts import Transcript, Turn
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.score import score
 from socratic_cli.commands.transcripts import CLOSE, OPEN, readable, transcript_text

@@ -20,7 +20,7 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.leases import Spending
-from socratic_bench.reporting.verification import verify
+from socratic_bench.results.verification import verify
 from socratic_bench.scoring.exchange import Status
 from socratic_cli.embedded import Benchmark, BenchmarkResult
 from tests.unit.events.examples import TIME

@@ -1,0 +1,185 @@
+"""Consumption and cost of each model, as `/api/cost-analysis` has them. Unknown is never zero."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from socratic_bench.domain.aggregates.cell import Tally
+from socratic_bench.domain.aggregates.leaderboard import ModelRow
+from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
+from socratic_bench.ports.stores.leases import Spending
+from socratic_bench.providers.registry import is_reference
+from socratic_bench.results.cache.pools import KnownPools
+from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.filters import EVERYTHING, Filters
+from socratic_bench.results.leaderboard.selection import select
+
+
+def usd(nanodollars: int) -> float:
+    """Return an amount in USD, exact up to a million dollars."""
+    return nanodollars / NANODOLLARS_PER_DOLLAR
+
+
+def total(tally: Tally) -> int | None:
+    """Return the sum of the known values; None without one."""
+    return tally.total if tally.n else None
+
+
+def total_usd(cost: Tally) -> float | None:
+    """Return the known cost in USD; None without a known one."""
+    return usd(cost.total) if cost.n else None
+
+
+def known_share(cost: Tally, responses: int) -> float | None:
+    """Return the share of ended `responses` with a known cost; None before a response ended.
+
+    A failed run counts as a response of unknown cost: its calls may be billed.
+    """
+    return cost.n / responses if responses else None
+
+
+class SpendingFigures(BaseModel):
+    """The cost of an experiment's calls so far, in USD; reference tutors' costs are simulated."""
+
+    model_config = ConfigDict(frozen=True)
+
+    budget_usd: float | None
+    """The budget; null: no cap."""
+
+    spent_usd: float | None
+    """The cost of its models with a price; null without such a model. A call of unknown cost counts
+    with the most that it can have cost."""
+
+    in_flight_usd: float | None
+    """The most that the calls in flight may add; null where no model has a price."""
+
+    exhausted: bool
+    """Whether the runner gave up calls because the budget does not suffice."""
+
+    @classmethod
+    def of(cls, spending: Spending, *, has_prices: bool) -> SpendingFigures:
+        """Convert the store's spending; `has_prices` says whether a model has a price."""
+        return cls(
+            budget_usd=None if spending.budget is None else usd(spending.budget),
+            spent_usd=usd(spending.committed - spending.in_flight) if has_prices else None,
+            in_flight_usd=usd(spending.in_flight) if has_prices else None,
+            exhausted=spending.exhausted,
+        )
+
+
+class ModelCost(BaseModel):
+    """Consumption and cost of one model. Money is in USD; null is unknown, never zero."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_id: str
+    model_name: str
+    kind: Literal["reference", "model"]
+    """`reference` is a built-in archetype, no real model; its cost is simulated."""
+
+    total_cost_usd: float | None
+    """The total of the responses with a known cost."""
+
+    cost_known: float | None
+    """The share of ended responses with a known cost; null before one ended. Below 1 every cost
+    here is a lower bound: a failed run has no known cost."""
+
+    cost_per_run_usd: float | None
+    """The total divided by the ended runs."""
+
+    cost_per_scored_response_usd: float | None
+    """The total divided by the scored responses."""
+
+    total_runs: int
+    """Runs that ended: scored, unscorable or failed."""
+
+    responses: int
+    """Responses that ended with any status, failed runs included."""
+
+    scored_responses: int
+    total_input_tokens: int | None
+    """The total of the responses that the provider counted; null without such a response. The same
+    holds for the totals below."""
+
+    total_visible_output_tokens: int | None
+    total_reasoning_tokens: int | None
+    experiment_ids: tuple[str, ...]
+    """The experiments that the figures are folded from, newest first."""
+
+
+class CostAnalysis(BaseModel):
+    """The costs of all models, the most expensive first; those of unknown cost last, by id."""
+
+    model_config = ConfigDict(frozen=True)
+
+    models: tuple[ModelCost, ...]
+    total_cost_usd: float | None
+    """The known total of all real models that are shown."""
+
+    cost_known: float | None
+    """The share of their ended responses with a known cost; null before one ended."""
+
+    profile: str
+
+
+async def cost_analysis(
+    store: ResultStore,
+    experiment: str | None = None,
+    profile: str | None = None,
+    filters: Filters = EVERYTHING,
+    known: KnownPools | None = None,
+) -> CostAnalysis:
+    """Return the costs of what belongs together, of one experiment, or of `all`.
+
+    Selects experiments as `model_comparison` does; under another `profile` the same responses cost
+    the same, and others of them may be scored. With `filters` the totals are those of what is
+    shown. Raises UnknownExperiment, AmbiguousExperiment, NoScores, InvalidInput.
+    """
+    selected = await select(store, experiment, profile, filters, known)
+    board = await asyncio.to_thread(selected.leaderboard)
+    rows = [row for row in board.rows if selected.shows(row.model.id)]
+    paid, responses = Tally(), 0
+    for row in rows:
+        if not is_reference(row.model):
+            paid.merge(row.consumption.cost_nanodollars)
+            responses += row.standing.responses
+    return CostAnalysis(
+        models=tuple(sorted(map(_model_cost, rows), key=_most_expensive_first)),
+        total_cost_usd=total_usd(paid),
+        cost_known=known_share(paid, responses),
+        profile=board.profile,
+    )
+
+
+def _most_expensive_first(model: ModelCost) -> tuple[bool, float, str]:
+    cost = model.total_cost_usd
+    return (cost is None, -(cost or 0.0), model.model_id)
+
+
+def _model_cost(row: ModelRow) -> ModelCost:
+    model, standing, took = row.model, row.standing, row.consumption
+    cost = took.cost_nanodollars
+    paid = total_usd(cost)
+    return ModelCost(
+        model_id=model.id,
+        model_name=model.display_name,
+        kind="reference" if is_reference(model) else "model",
+        total_cost_usd=paid,
+        cost_known=known_share(cost, standing.responses),
+        cost_per_run_usd=_per(paid, standing.runs),
+        cost_per_scored_response_usd=_per(paid, standing.scored),
+        total_runs=standing.runs,
+        responses=standing.responses,
+        scored_responses=standing.scored,
+        total_input_tokens=total(took.input_tokens),
+        total_visible_output_tokens=total(took.visible_output_tokens),
+        total_reasoning_tokens=total(took.reasoning_tokens),
+        experiment_ids=row.experiment_ids,
+    )
+
+
+def _per(paid: float | None, count: int) -> float | None:
+    return None if paid is None or count == 0 else paid / count

@@ -1,0 +1,162 @@
+"""The choice of an experiment by its id, name or occasion, and of the profile to read it by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+from typing import Final, Protocol
+
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.errors import AmbiguousExperiment, InvalidInput, UnknownExperiment
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.ports.stores.experiments import Experiments
+from socratic_bench.results.formats import moment
+from socratic_bench.scoring.profiles import profile_named
+
+
+class ResultStore(Experiments, Aggregates, Protocol):
+    """Experiments and their cells: what tables and their checks read."""
+
+
+_WEEKS: Final = re.compile(r"weeks:([1-9]\d{0,2})", re.ASCII)
+
+MOST_NAMED = 5
+"""The most experiments that an error about an ambiguous text names."""
+
+
+async def find_experiment(store: Experiments, wanted: str) -> Experiment:
+    """Return the experiment of this id, or the only one with this start of id, occasion or name.
+
+    A whole id always means its experiment. Raises UnknownExperiment for an unknown or deleted one,
+    and AmbiguousExperiment where several match.
+    """
+    if found := await store.experiment(wanted):
+        return found
+    meant = [each for each in await store.outlines() if _is_called(each, wanted)]
+    if len(meant) > 1:
+        named = ", ".join(
+            f"{each.experiment_id} ({moment(each.created_at)})" for each in meant[:MOST_NAMED]
+        )
+        more = ", …" if len(meant) > MOST_NAMED else ""
+        raise AmbiguousExperiment(
+            f"{wanted!r} could be {len(meant)} experiments: {named}{more}; write the id of one"
+        )
+    if meant and (found := await store.experiment(meant[0].experiment_id)):
+        return found
+    if ExperimentState.DELETED in (await store.states([wanted])).values():
+        raise UnknownExperiment(f"experiment {wanted} was deleted")
+    raise UnknownExperiment(
+        f"there is no experiment {wanted!r} in this store: "
+        "write its id, the start of the id, its occasion or its name"
+    )
+
+
+def find_baseline(
+    outlines: Sequence[ExperimentOutline], wanted: str, gated: ExperimentOutline
+) -> list[ExperimentOutline]:
+    """Return the baseline of an experiment, newest first: one experiment, or those of some weeks.
+
+    `wanted` is an id, the start of one, an occasion or a name, and means the newest other one of
+    it; `~1` behind it means the one before the newest. `weeks:4` means all of the same conditions
+    of the four weeks before. The experiment itself is its baseline only where there is no other
+    one. `outlines` are newest first. Raises UnknownExperiment.
+    """
+    if weeks := _WEEKS.fullmatch(wanted):
+        since = gated.created_at - int(weeks[1]) * timedelta(weeks=1)
+        found = [
+            each
+            for each in outlines
+            if each.conditions_id == gated.conditions_id
+            and each.experiment_id != gated.experiment_id
+            and since <= each.created_at <= gated.created_at
+        ]
+        if not found:
+            raise UnknownExperiment(
+                f"{wanted!r}: this store has no other experiment under the conditions of "
+                f"{gated.experiment_id} in these weeks"
+            )
+        return found
+    name, tilde, number = wanted.rpartition("~")
+    steps = int(number) if tilde and number.isdecimal() else 0
+    name = name if tilde and number.isdecimal() else wanted
+    named = (
+        [each for each in outlines if each.experiment_id == name]
+        or [each for each in outlines if name in {each.name, each.occasion}]
+        or [each for each in outlines if _begins(each, name)]
+    )
+    others = [each for each in named if each.experiment_id != gated.experiment_id] or named
+    if steps < len(others):
+        return [others[steps]]
+    if not named:
+        raise UnknownExperiment(
+            f"there is no experiment {name!r} in this store: "
+            "write its id, the start of the id, its occasion or its name"
+        )
+    raise UnknownExperiment(f"{wanted!r}: there are {len(others)} experiments {name!r} besides")
+
+
+def matching(experiments: Sequence[ExperimentOutline], text: str) -> list[ExperimentOutline]:
+    """Return the experiments that fit every word of a text.
+
+    A word begins the id, or stands in the name, the occasion or the id of a model.
+    """
+    words = text.casefold().split()
+
+    def matches(each: ExperimentOutline) -> bool:
+        parts = (each.name or "", each.occasion or "", *each.model_ids)
+        searched = "\n".join(parts).casefold()
+        # Within an id, every short number would be found.
+        begins = (each.experiment_id, each.experiment_id.partition("-")[2])
+        return all(
+            word in searched or any(id_.startswith(word) for id_ in begins) for word in words
+        )
+
+    return [each for each in experiments if matches(each)]
+
+
+def _begins(experiment: ExperimentOutline, text: str) -> bool:
+    """Whether a text is the start of an id, and more than what all ids begin with."""
+    prefix = experiment.experiment_id.partition("-")[0] + "-"
+    return len(text) > len(prefix) and experiment.experiment_id.startswith(text)
+
+
+def _is_called(experiment: ExperimentOutline, text: str) -> bool:
+    begins = text and experiment.experiment_id.startswith(text)
+    return bool(begins) or text in {experiment.occasion, experiment.name}
+
+
+class NoScores(InvalidInput):
+    """No experiment in question has a score by the profile."""
+
+
+async def common_profiles(store: Aggregates, experiment_ids: Collection[str]) -> tuple[str, ...]:
+    """Return the profiles that all of these experiments have scores by, the first one's own first.
+
+    An experiment's own profile is among them before its first score.
+    """
+    profiles = await store.scored_profiles(experiment_ids)
+    first, *others = (profiles.get(id_, ()) for id_ in dict.fromkeys(experiment_ids))
+    return tuple(name for name in first if all(name in each for each in others))
+
+
+async def scored_by(store: Aggregates, experiment_ids: Collection[str], profile: str) -> list[str]:
+    """Return those of these experiments that have scores by a profile, in their order.
+
+    Raises NoScores if none has, with the command that makes them, and UnknownProfile for a profile
+    that is not installed either.
+    """
+    profiles = await store.scored_profiles(experiment_ids)
+    found = [id_ for id_ in experiment_ids if profile in profiles.get(id_, ())]
+    if found or not experiment_ids:
+        return found
+    profile_named(profile)
+    first = next(iter(experiment_ids))
+    more = f" and {len(experiment_ids) - 1} more" if len(experiment_ids) > 1 else ""
+    raise NoScores(
+        f"{first}{more} has no score by {profile!r}; it has: "
+        f"{', '.join(profiles.get(first, ())) or 'none'}. "
+        f"Score it without a model: socratic-bench rescore {first} --profile {profile}"
+    )

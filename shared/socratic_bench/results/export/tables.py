@@ -1,0 +1,103 @@
+"""The tables that can be exported, each read some runs at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Final, NamedTuple, Protocol
+
+from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.results.experiment_choice import scored_by
+from socratic_bench.results.export.records import (
+    SCENARIO_COLUMNS,
+    TURN_COLUMNS,
+    Column,
+    Record,
+    response_columns,
+    response_records,
+    scenario_records,
+    turn_records,
+)
+from socratic_bench.results.scenarios import scenario_analysis, scenario_scores
+from socratic_bench.results.transcripts import RUNS_PER_QUERY, ChosenRuns, read_transcripts
+from socratic_bench.scoring.profiles import profile_named
+
+
+class ExportStore(Responses, Aggregates, Protocol):
+    """The roles of the store that tables are read from."""
+
+
+class Table(NamedTuple):
+    """A table of one experiment."""
+
+    columns: tuple[Column, ...]
+
+    read: Callable[[], AsyncIterator[list[Record]]]
+    """Yields the records of the whole table, those of some runs at a time. Raises StoreError."""
+
+
+async def open_table(
+    what: str, store: ExportStore, chosen: ChosenRuns, profile: str | None = None
+) -> Table:
+    """Return one of TABLES of these runs. Scores are by the experiment's own profile, or `profile`.
+
+    Raises NoScores for a profile without scores.
+    """
+    if profile is not None:
+        await scored_by(store, [chosen.experiment.experiment_id], profile)
+    return TABLES[what](store, chosen, profile)
+
+
+def _responses(store: ExportStore, chosen: ChosenRuns, profile: str | None) -> Table:
+    shown = profile or chosen.experiment.manifest.profile
+    vectors = profile_named(shown).vectors
+
+    async def read() -> AsyncIterator[list[Record]]:
+        for first in range(0, chosen.total, RUNS_PER_QUERY):
+            runs = chosen.runs(first, RUNS_PER_QUERY)
+            yield [
+                record
+                for transcript in await read_transcripts(store, runs, profile)
+                for record in response_records(transcript, vectors, chosen.experiment, shown)
+            ]
+
+    return Table(response_columns(vectors), read)
+
+
+def _turns(store: ExportStore, chosen: ChosenRuns, _profile: str | None) -> Table:
+    async def read() -> AsyncIterator[list[Record]]:
+        for first in range(0, chosen.total, RUNS_PER_QUERY):
+            ids = [run.run_id for run in chosen.runs(first, RUNS_PER_QUERY)]
+            responses = await store.responses(ids)
+            failures = await store.recorded_failures(ids)
+            yield [
+                record
+                for run_id in ids
+                for record in turn_records(
+                    responses.get(run_id, ()),
+                    failures[run_id].failure if run_id in failures else None,
+                    chosen.experiment,
+                )
+            ]
+
+    return Table(TURN_COLUMNS, read)
+
+
+def _scenarios(store: ExportStore, chosen: ChosenRuns, profile: str | None) -> Table:
+    experiment = chosen.experiment
+    models = [experiment.manifest.models_by_id[each] for each in chosen.models]
+
+    async def read() -> AsyncIterator[list[Record]]:
+        scores = await scenario_scores(store, experiment, models, profile)
+        analysis = scenario_analysis(experiment, scores)
+        own = analysis.within({each.id for each in chosen.scenarios})
+        yield [*scenario_records(own, experiment)]
+
+    return Table(SCENARIO_COLUMNS, read)
+
+
+TABLES: Final[Mapping[str, Callable[[ExportStore, ChosenRuns, str | None], Table]]] = {
+    "responses": _responses,
+    "scenarios": _scenarios,
+    "turns": _turns,
+}

@@ -1,0 +1,196 @@
+"""The leaderboard as CSV, LaTeX and Markdown, with its scale and where its figures are from."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from typing import Final
+
+from socratic_bench.results.formats import figure, moment, printable
+from socratic_bench.results.leaderboard.baseline import CONSTANT_REPLY
+from socratic_bench.results.leaderboard.columns import leaderboard_columns, shown_columns
+from socratic_bench.results.leaderboard.leaderboard import ExperimentSummary, ModelComparison
+from socratic_bench.version import __version__
+
+FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+"""The first characters of a text that a spreadsheet reads as a formula."""
+
+
+def comparison_csv(comparison: ModelComparison) -> str:
+    """Return one row a model, scores unrounded; an empty field is unknown, never zero."""
+    fields = [
+        field for column in leaderboard_columns(comparison) for field in column.fields.items()
+    ]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([spreadsheet_text(name) for name, _ in fields])
+    for model in comparison.models:
+        writer.writerow([spreadsheet_text(read(model)) for _, read in fields])
+    return text.getvalue()
+
+
+def spreadsheet_text(value: object) -> object:
+    """Quote a name that a spreadsheet would execute as code."""
+    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
+        return f"'{value}"
+    return value
+
+
+SCALE: Final = (
+    "Scores run from 0.00 to 1.00; intervals are 95 %, clustered by scenario, and no shorter than "
+    "three more scenarios would make them in which a vector fell to the end of its scale"
+)
+
+MOST_UNANIMOUS: Final = 4
+"""The most sentences about vectors with equal answers."""
+
+TIES: Final = (
+    "Models that share ranks, such as 1\u20133, differ by no more than chance may (paired by "
+    "scenario, Holm-corrected, 5 %)."
+)
+
+BASELINE: Final = (
+    "The constant reply is no tutor. It answers every message \u201c"
+    f"{CONSTANT_REPLY}\u201d A mean below it tells of no reading."
+)
+
+
+def is_tied(comparison: ModelComparison) -> bool:
+    """Whether models of the table share ranks."""
+    intervals = [model.rank_interval for model in comparison.models if model.rank_interval]
+    return any(best < worst for best, worst in intervals)
+
+
+def reading_aid(comparison: ModelComparison) -> list[str]:
+    """Return what a reader must know of the figures, one sentence each."""
+    sentences = [f"{SCALE}; a dash is an unknown figure."]
+    if is_tied(comparison):
+        sentences.append(TIES)
+    if any(model.kind == "reference" for model in comparison.models):
+        sentences.append(
+            "A reference tutor is a built-in archetype that shows the scale, not a real model."
+        )
+    if comparison.baseline is not None:
+        sentences.append(BASELINE)
+    return [*sentences, *comparison.cautions]
+
+
+def unanimity(comparison: ModelComparison) -> list[str]:
+    """Return what equal answers leave open, a sentence for each vector that says yes or no.
+
+    Of real models alone: a reference tutor answers from fixed texts.
+    """
+    found = (
+        f"{name} {figure(vector.mean)}: {vector.note}."
+        for name in comparison.vectors
+        for model in comparison.models
+        if model.kind == "model" and (vector := model.vectors[name]).note
+    )
+    return list(dict.fromkeys(found))[:MOST_UNANIMOUS]
+
+
+def provenance(comparison: ModelComparison) -> list[str]:
+    """Return the version, the profile, and each experiment with its date and conditions."""
+    return [
+        f"Socratic Bench {__version__}, profile {comparison.profile}.",
+        *(_origin(each) for each in comparison.experiments),
+    ]
+
+
+def _origin(experiment: ExperimentSummary) -> str:
+    title = experiment.name or experiment.occasion
+    named = f"{title} ({experiment.experiment_id})" if title else experiment.experiment_id
+    return (
+        f"Experiment {named}, {moment(experiment.created_at)}, conditions "
+        f"{experiment.conditions_id}, {experiment.done} of {experiment.planned} runs."
+    )
+
+
+_LATEX_MARKUP: Final = {
+    **{each: f"\\{each}" for each in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "[": "{[}",
+    "]": "{]}",
+    "\u2013": "--",
+    "\u2265": r"$\geq$",
+}
+
+
+def comparison_latex(comparison: ModelComparison) -> str:
+    """Return a `table` with one row a model, best first; it needs the package booktabs.
+
+    Its columns are those of the command's table.
+    """
+    columns = shown_columns(comparison)
+    caption = " ".join([*reading_aid(comparison), *unanimity(comparison), *provenance(comparison)])
+    return "\n".join(
+        [
+            r"% Needs \usepackage{booktabs} and \usepackage[T1]{fontenc}.",
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{as_latex(caption)}}}",
+            rf"\begin{{tabular}}{{{''.join(column.align[0] for column in columns)}}}",
+            r"\toprule",
+            _row(column.title for column in columns),
+            r"\midrule",
+            *(_row(column.text(model) for column in columns) for model in comparison.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def as_latex(text: str) -> str:
+    """Escape what LaTeX would read as a command: a model's name is no command."""
+    return "".join(_LATEX_MARKUP.get(each, each) for each in printable(text))
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"{' & '.join(map(as_latex, cells))} \\\\"
+
+
+RULES: Final = {"left": ":---", "right": "---:", "center": ":---:"}
+
+_MARKDOWN_MARKUP: Final = {
+    **{each: f"\\{each}" for each in "\\`*_[]{}~!#"},
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    "|": "&#124;",
+}
+
+
+def comparison_markdown(comparison: ModelComparison) -> str:
+    """Return a table with one row a model, best first, with the columns of the command's table."""
+    columns = shown_columns(comparison)
+    rows = [
+        markdown_row(map(markdown_of, (column.title for column in columns))),
+        markdown_row(RULES[column.align] for column in columns),
+        *(
+            markdown_row(markdown_of(column.text(model)) for column in columns)
+            for model in comparison.rows
+        ),
+    ]
+    notes = [
+        markdown_of(each)
+        for each in (*reading_aid(comparison), *unanimity(comparison), *provenance(comparison))
+    ]
+    return "\n".join([*rows, "", *(f"- {note}" for note in notes), ""])
+
+
+def markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def markdown_of(text: str) -> str:
+    """Escape what Markdown or HTML would read as markup: a model's name is no markup."""
+    return "".join(_MARKDOWN_MARKUP.get(each, each) for each in printable(text))

@@ -1,0 +1,270 @@
+"""Changes between the points of a series, their trend, and what the tests found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from socratic_bench.domain.aggregates.difference import (
+    FAMILY_ERROR,
+    NO_DIFFERENCE,
+    Difference,
+    paired_difference,
+)
+from socratic_bench.domain.aggregates.parts import FigureSums
+from socratic_bench.domain.aggregates.ranking import holm
+from socratic_bench.domain.aggregates.run_scores import VectorScores
+from socratic_bench.domain.aggregates.trend import Trend, trend
+from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.results.cache.scores import ModelScores
+from socratic_bench.results.formats import p_value, room, signed
+from socratic_bench.scoring.profile import OVERALL
+from socratic_bench.scoring.profiles import known_composition
+
+
+def trend_finding(trend: Trend, points: int) -> str:
+    """Say whether the points rise or fall."""
+    tested = f"{p_value(trend.p_value)}, {points} points"
+    if not trend.is_real:
+        return f"No clear rise or fall: chance may explain the order ({tested})."
+    slope = f"{abs(trend.slope):.3f}"
+    verb = "Rises" if trend.slope > 0 else "Falls"
+    return f"{verb} by {slope} a week, more than chance explains ({tested})."
+
+
+def change_finding(
+    difference: Difference, corrected: float, points: tuple[int, int], *, is_real: bool
+) -> str:
+    """Compare the points after a change of the model's version with those before."""
+    if difference.mean is None:
+        return "No scenario has a score before and after the change: there is nothing to compare."
+    before, after = points
+    tested = f"{p_value(corrected)}, {before} before and {after} after"
+    size = signed(abs(difference.mean)).lstrip("+")
+    bounds = difference.interval
+    between = f" (95 % {signed(bounds[0])} to {signed(bounds[1])})" if bounds else ""
+    if not difference.mean:
+        may = f": the true difference may be up to {room(bounds)} either way" if bounds else ""
+        return (
+            f"The same score as before the change, which is no proof of equality{may} ({tested})."
+        )
+    word = "more" if difference.mean > 0 else "less"
+    verdict = "more than chance explains" if is_real else "which may be chance"
+    return f"{size} {word} than before the change{between}, {verdict} ({tested})."
+
+
+_WEEK: Final = timedelta(weeks=1)
+
+BenchmarkPart = Literal["profile", "scenarios", "prompt or parameters"]
+
+
+class Change(BaseModel):
+    """What changed since the point before, where the two join: paired by scenario."""
+
+    model_config = ConfigDict(frozen=True)
+
+    difference: float | None
+    interval: tuple[float, float] | None
+    """95 %, for this change alone; null with fewer than five common scenarios."""
+
+    p_value: float
+    """Two-sided, corrected by Holm's method for the changes of the series."""
+
+    is_real: bool
+    """Whether the p value is at most 5 %."""
+
+
+class VersionChange(BaseModel):
+    """The points before and after the provider reported another version of the model."""
+
+    model_config = ConfigDict(frozen=True)
+
+    experiment_id: str
+    """The first experiment with the version after."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    points_before: int
+    points_after: int
+    difference: float | None
+    """After less before, paired by scenario, each point's runs together."""
+
+    interval: tuple[float, float] | None
+    """95 %."""
+
+    p_value: float
+    """Two-sided, corrected by Holm's method for the changes of version in the series."""
+
+    is_real: bool
+    """Whether the p value is at most 5 %."""
+
+    finding: str
+    """The test in one sentence."""
+
+
+class SeriesTrend(BaseModel):
+    """The trend of five or more points that join: Mann and Kendall's test, and Sen's slope."""
+
+    model_config = ConfigDict(frozen=True)
+
+    since: datetime
+    until: datetime
+    points: int
+    slope_per_week: float
+    p_value: float
+    """Two-sided."""
+
+    is_real: bool
+    """Whether the p value is at most 5 %."""
+
+    finding: str
+    """The test in one sentence."""
+
+
+class Measured(NamedTuple):
+    """A model in an experiment by a profile, with the versions that the provider reported."""
+
+    experiment: ExperimentOutline
+    profile: str
+    scores: ModelScores
+    versions: tuple[str, ...]
+    own: ModelScores
+    """The scores of the answers that the experiment asked for itself: copies would agree with the
+    points before. No scores where it has copies that cannot be told from the others."""
+
+
+def joined(one: Measured, other: Measured) -> bool:
+    """Whether the figures of two points compare."""
+    return (one.profile, one.experiment.conditions_id) == (
+        other.profile,
+        other.experiment.conditions_id,
+    )
+
+
+def benchmark_changes(one: Measured, other: Measured) -> tuple[BenchmarkPart, ...]:
+    """Return the parts of the benchmark that differ between two points."""
+    if joined(one, other):
+        return ()
+    parts: list[BenchmarkPart] = []
+    # The conditions of an experiment name its own profile, whichever the point is by.
+    if (one.profile, one.experiment.profile) != (other.profile, other.experiment.profile):
+        parts.append("profile")
+    if {each.said for each in one.experiment.scenarios} != {
+        each.said for each in other.experiment.scenarios
+    }:
+        parts.append("scenarios")
+    return tuple(parts) or ("prompt or parameters",)
+
+
+def changes(series: Sequence[Measured]) -> list[Change | None]:
+    """Return the change at each point; None where it does not join the one before."""
+    found = [
+        _difference(own.own.sums, before.scores.sums) if joined(own, before) else None
+        for before, own in pairwise(series)
+    ]
+    p_values = iter(holm([each.p_value for each in found if each is not None]))
+    told = [None if each is None else _change(each, next(p_values)) for each in found]
+    return [None, *told] if series else []
+
+
+def _difference(one: FigureSums[str] | None, other: FigureSums[str] | None) -> Difference:
+    return NO_DIFFERENCE if one is None or other is None else paired_difference(one, other)
+
+
+def _change(difference: Difference, p_value: float) -> Change:
+    return Change(
+        difference=difference.mean,
+        interval=difference.interval,
+        p_value=p_value,
+        is_real=p_value <= FAMILY_ERROR and bool(difference.mean),
+    )
+
+
+def trends(series: Sequence[Measured]) -> Iterator[SeriesTrend]:
+    """Yield the trend of each stretch of points that join, if it has enough of them."""
+    for stretch in _stretches(series):
+        scored = [
+            (each.experiment.created_at, mean)
+            for each in stretch
+            if (mean := each.scores.overall.mean) is not None
+        ]
+        weeks = [(at - scored[0][0]) / _WEEK for at, _ in scored]
+        if found := trend(weeks, [mean for _, mean in scored]):
+            yield SeriesTrend(
+                since=scored[0][0],
+                until=scored[-1][0],
+                points=len(scored),
+                slope_per_week=found.slope,
+                p_value=found.p_value,
+                is_real=found.is_real,
+                finding=trend_finding(found, len(scored)),
+            )
+
+
+def version_changes(series: Sequence[Measured]) -> tuple[VersionChange, ...]:
+    """Compare the points on both sides of each change of version, within joined stretches."""
+    found: list[tuple[list[Measured], list[Measured], Difference]] = []
+    for stretch in _stretches(series):
+        blocks: list[list[Measured]] = []
+        for each in stretch:
+            if each.versions:
+                if blocks and blocks[-1][0].versions == each.versions:
+                    blocks[-1].append(each)
+                else:
+                    blocks.append([each])
+        found += [
+            (before, after, _difference(_together(after, own=True), _together(before)))
+            for before, after in pairwise(blocks)
+        ]
+    p_values = holm([difference.p_value for _, _, difference in found])
+    return tuple(
+        _version_change(before, after, difference, p_value)
+        for (before, after, difference), p_value in zip(found, p_values, strict=True)
+    )
+
+
+def _version_change(
+    before: Sequence[Measured], after: Sequence[Measured], difference: Difference, p_value: float
+) -> VersionChange:
+    is_real = p_value <= FAMILY_ERROR and bool(difference.mean)
+    points = (len(before), len(after))
+    return VersionChange(
+        experiment_id=after[0].experiment.experiment_id,
+        before=before[0].versions,
+        after=after[0].versions,
+        points_before=len(before),
+        points_after=len(after),
+        difference=difference.mean,
+        interval=difference.interval,
+        p_value=p_value,
+        is_real=is_real,
+        finding=change_finding(difference, p_value, points, is_real=is_real),
+    )
+
+
+def _stretches(series: Sequence[Measured]) -> Iterator[list[Measured]]:
+    stretch: list[Measured] = []
+    for each in series:
+        if stretch and not joined(each, stretch[-1]):
+            yield stretch
+            stretch = []
+        stretch.append(each)
+    if stretch:
+        yield stretch
+
+
+def _together(points: Sequence[Measured], *, own: bool = False) -> FigureSums[str]:
+    """Return the sums of the overall scores of several points of one model and profile.
+
+    `own` leaves out copies of earlier answers.
+    """
+    scores: VectorScores[str] = VectorScores()
+    for point in points:
+        found = (point.own if own else point.scores).scores
+        if found is not None:
+            scores.add(found)
+    return FigureSums.of(scores, OVERALL, known_composition(points[0].profile))

@@ -1,0 +1,281 @@
+"""Each model's score over time, in the shape of `/api/timeseries`: one point per experiment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from socratic_bench.domain.experiment.outline import ExperimentOutline, ModelOutline
+from socratic_bench.domain.identifiers import run_id
+from socratic_bench.errors import UnknownModel
+from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.providers.registry import is_reference
+from socratic_bench.results.cache.pools import own_answers
+from socratic_bench.results.cache.scores import (
+    NO_SCORES,
+    ExperimentScores,
+    KnownScores,
+    ModelScores,
+    model_scores,
+    read_scores,
+)
+from socratic_bench.results.experiment_choice import ResultStore, scored_by
+from socratic_bench.results.filters import EVERYTHING, Filters
+from socratic_bench.results.trends.changes import (
+    BenchmarkPart,
+    Change,
+    Measured,
+    SeriesTrend,
+    VersionChange,
+    benchmark_changes,
+    changes,
+    joined,
+    trends,
+    version_changes,
+)
+from socratic_bench.scoring.profiles import known_composition
+from socratic_bench.version import __version__
+
+MOST_POINTS: Final = 104
+"""The most experiments, newest first: two years of one a week."""
+
+
+class Point(BaseModel):
+    """One model in one experiment."""
+
+    model_config = ConfigDict(frozen=True)
+
+    experiment_id: str
+    title: str | None
+    """The experiment's name, or else its occasion; null without both."""
+
+    created_at: datetime
+    profile: str
+    conditions_id: str
+    joins: bool
+    """Whether profile and conditions are those of the point before. A line between two points that
+    do not join would show a change of the benchmark as one of the model."""
+
+    overall_score: float | None
+    confidence_interval: tuple[float, float] | None
+    """95 %, clustered by scenario; null with fewer than five scenarios."""
+
+    coverage: float | None
+    total_runs: int
+    benchmark_changed: tuple[BenchmarkPart, ...] = Field(
+        default=(), exclude_if=lambda parts: not parts
+    )
+    """The parts of the benchmark that differ from those of the point before; left out if none."""
+
+    change: Change | None
+    """The change since the point before; null where it does not join."""
+
+    reused: int = Field(default=0, exclude_if=lambda count: not count)
+    """Answers that are copies of an earlier experiment's: changes are those of the others. Left out
+    if 0."""
+
+    answers: int = Field(default=0, exclude_if=lambda count: not count)
+    """Answers with a text, where some are copies; left out without one."""
+
+    model_versions: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """The versions of the model that the provider reported, by name; left out where it reported
+    none, and in a series of all models. Of experiments of earlier versions of Socratic Bench they
+    are those of the first and the last run."""
+
+
+class ModelSeries(BaseModel):
+    """The points of one model, oldest first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_id: str
+    model_name: str
+    kind: Literal["reference", "model"]
+    """`reference` is a built-in archetype, no real model."""
+
+    points: tuple[Point, ...]
+    trends: tuple[SeriesTrend, ...]
+    """A trend for each stretch of five or more points that join."""
+
+    version_changes: tuple[VersionChange, ...] = Field(default=(), exclude_if=lambda each: not each)
+    """Left out where the provider reported no change, and in a series of all models."""
+
+
+class Timeseries(BaseModel):
+    """The points of all models, by model id."""
+
+    model_config = ConfigDict(frozen=True)
+
+    models: tuple[ModelSeries, ...]
+    experiments: int
+    """Experiments with a point."""
+
+    left_out: int
+    """Older experiments, beyond what one answer holds."""
+
+    version: str = __version__
+    """The version of Socratic Bench that made the answer."""
+
+
+class TimelineStore(ResultStore, Responses, Protocol):
+    """Experiments, cells and responses: the latter name the versions of a model."""
+
+
+async def timeseries(
+    store: TimelineStore,
+    model: str | None = None,
+    profile: str | None = None,
+    filters: Filters = EVERYTHING,
+    known: KnownScores | None = None,
+) -> Timeseries:
+    """Return the points of all models, or of one. Raises UnknownModel, NoScores, InvalidInput.
+
+    A point is by its experiment's own profile, or by `profile`: then experiments without scores by
+    it have none. Of `filters`, the time chooses the points, and a dimension their scores: changes
+    and trends are those of the dimension. The newest MOST_POINTS experiments have points, and fewer
+    where their cells are many. `known` keeps the scores of all models for the next call.
+    """
+    every = await store.outlines()
+    asking = [each for each in every if model is None or model in each.model_ids]
+    if model is not None and not asking:
+        raise UnknownModel(f"no experiment of this store has a model {model!r}")
+    asking = list(replace(filters, models=()).fitting(asking))
+    if profile is not None:
+        ids = [each.experiment_id for each in asking[:MOST_POINTS]]
+        scored = set(await scored_by(store, ids, profile))
+        asking = [each for each in asking if each.experiment_id in scored]
+    newest = asking[:MOST_POINTS]
+    if model is None and known is not None and not filters:
+        scores = await known.of_all_models(store, newest, profile)
+    else:
+        scores = await read_scores(store, newest, profile, model, filters.dimension)
+    shown = [each for each in reversed(newest) if each.experiment_id in scores]
+    versions = {} if model is None else await _versions(store, model, shown)
+    own = {} if model is None else await _own(store, model, shown, scores, profile)
+    series = await asyncio.to_thread(_series, shown, scores, (model, profile), versions, own)
+    return Timeseries(models=series, experiments=len(shown), left_out=len(asking) - len(shown))
+
+
+async def _versions(
+    store: Responses, model: str, experiments: Sequence[ExperimentOutline]
+) -> dict[str, tuple[str, ...]]:
+    """Return the versions that the provider reported in each experiment, by its id.
+
+    For cells that do not count them. It reads the first and the last planned run of each.
+    """
+    runs = {
+        each.experiment_id: [
+            run_id(each.experiment_id, model, each.scenarios[0].id, 1),
+            run_id(each.experiment_id, model, each.scenarios[-1].id, each.repeats),
+        ]
+        for each in experiments
+    }
+    found = await store.responses({id_ for ids in runs.values() for id_ in ids})
+    return {
+        experiment_id: tuple(
+            dict.fromkeys(
+                response.model_version
+                for id_ in ids
+                for response in found.get(id_, ())
+                if response.model_version
+            )
+        )
+        for experiment_id, ids in runs.items()
+    }
+
+
+async def _own(
+    store: TimelineStore,
+    model: str,
+    experiments: Iterable[ExperimentOutline],
+    scores: Mapping[str, ExperimentScores],
+    profile: str | None,
+) -> dict[str, ModelScores]:
+    """Return the scores of a model's own answers where an experiment has copies besides."""
+    own = {}
+    for each in experiments:
+        found = scores[each.experiment_id].models.get(model, NO_SCORES)
+        if not 0 < found.reused < found.answers:
+            continue
+        shown = profile or each.profile
+        cells = await store.cells([each.experiment_id], model)
+        asked = await own_answers(
+            store, each.experiment_id, [cell for cell in cells if cell.key.profile == shown]
+        )
+        own[each.experiment_id] = await asyncio.to_thread(
+            model_scores, asked, known_composition(shown), each.cluster_of
+        )
+    return own
+
+
+def _series(
+    experiments: Iterable[ExperimentOutline],
+    scores: Mapping[str, ExperimentScores],
+    chosen: tuple[str | None, str | None],
+    versions: Mapping[str, tuple[str, ...]],
+    own_scores: Mapping[str, ModelScores],
+) -> tuple[ModelSeries, ...]:
+    """Return the series of each model; `experiments` come oldest first. `own_scores` are those of
+    answers that are no copies, by experiment, where it has both.
+
+    `chosen` is the one model, if any, and the profile, if it is not each experiment's own.
+    """
+    model, profile = chosen
+    series: defaultdict[str, list[Measured]] = defaultdict(list)
+    newest: dict[str, ModelOutline] = {}
+    for experiment in experiments:
+        found = scores[experiment.experiment_id].models
+        reported = versions.get(experiment.experiment_id, ())
+        for asked in experiment.models:
+            if model in {None, asked.id}:
+                own = found.get(asked.id, NO_SCORES)
+                named = reported if model is None else own.versions or reported
+                without_copies = own_scores.get(
+                    experiment.experiment_id, NO_SCORES if own.reused else own
+                )
+                shown = profile or experiment.profile
+                measured = Measured(experiment, shown, own, named, without_copies)
+                series[asked.id].append(measured)
+                newest[asked.id] = asked
+    shown_models = {model_id: asked.model() for model_id, asked in newest.items()}
+    return tuple(
+        ModelSeries(
+            model_id=each,
+            model_name=shown_models[each].display_name,
+            kind="reference" if is_reference(shown_models[each]) else "model",
+            points=tuple(_points(series[each])),
+            trends=tuple(trends(series[each])),
+            version_changes=version_changes(series[each]),
+        )
+        for each in sorted(series)
+    )
+
+
+def _points(series: Sequence[Measured]) -> Iterator[Point]:
+    before: Measured | None = None
+    for own, change in zip(series, changes(series), strict=True):
+        experiment, overall = own.experiment, own.scores.overall
+        yield Point(
+            experiment_id=experiment.experiment_id,
+            title=experiment.name or experiment.occasion,
+            created_at=experiment.created_at,
+            profile=own.profile,
+            conditions_id=experiment.conditions_id,
+            joins=before is not None and joined(own, before),
+            overall_score=overall.mean,
+            confidence_interval=overall.interval,
+            coverage=own.scores.coverage,
+            total_runs=own.scores.runs,
+            benchmark_changed=() if before is None else benchmark_changes(before, own),
+            change=change,
+            model_versions=own.versions,
+            reused=own.scores.reused,
+            answers=own.scores.answers if own.scores.reused else 0,
+        )
+        before = own

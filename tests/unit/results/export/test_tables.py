@@ -1,0 +1,99 @@
+"""The tables of an experiment: what is unscored has no score."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.run import RunFailure
+from socratic_bench.ports.stores.responses import RecordedFailure
+from socratic_bench.ports.stores.store import Store
+from socratic_bench.results.export.formats import Written, file_pieces
+from socratic_bench.results.export.records import Record
+from socratic_bench.results.export.tables import Table, open_table
+from socratic_bench.results.transcripts import chosen_runs
+from socratic_bench.scoring.exchange import Status
+from tests.contract.store.facts import a_response, an_experiment
+
+ODD = "=Перhaps 🤔\u202e?\r\n\x00\t'quoted', \"twice\""
+
+
+async def filled(store: Store) -> Experiment:
+    """An experiment with an answer, an error, a refusal and a failed run."""
+    experiment = an_experiment(models=2, scenarios=3, repeats=20)
+    await store.register(experiment)
+    runs = list(experiment.runs())
+    answers = [a_response(run, ODD) for run in runs[:100]]
+    error = {"text": "", "status": Status.ERROR, "error_kind": "unfinished"}
+    answers[1] = answers[1].model_copy(update=error)
+    answers[2] = answers[2].model_copy(update={"text": "No.", "status": Status.REFUSED})
+    await store.record(answers, [None] * len(answers))
+    failure = RunFailure(
+        run=runs[100], turn=1, profile="socratic-v1", kind="auth", message="no key", attempts=3
+    )
+    await store.record_failures([RecordedFailure(failure, 0)])
+    return experiment
+
+
+async def test_an_error_is_null_and_never_a_score(store: Store, tmp_path: Path) -> None:
+    experiment, written = await filled(store), Written()
+    path = tmp_path / "responses.parquet"
+    table = await open_table("responses", store, chosen_runs(experiment))
+    with path.open("wb") as file:
+        async for piece in file_pieces(table, "parquet", written):
+            file.write(piece)
+
+    assert written.records == 101
+    scores = duckdb.sql(
+        f"SELECT status, count(*), count(overall), count(verbosity) FROM '{path}' GROUP BY 1"
+    ).fetchall()
+    assert sorted(scores) == [("error", 2, 0, 0), ("ok", 98, 98, 98), ("refused", 1, 0, 0)]
+    assert duckdb.sql(f"SELECT text FROM '{path}' LIMIT 1").fetchall() == [(ODD,)]
+
+
+async def test_turns_keep_the_words_of_a_failure(store: Store) -> None:
+    experiment = await filled(store)
+    table = await open_table("turns", store, chosen_runs(experiment))
+    records = await records_of(table)
+
+    assert [record["error_message"] for record in records] == [None] * 100 + ["no key"]
+    assert records[100]["attempts"] == 3
+    assert all(list(record) == [column.name for column in table.columns] for record in records)
+
+
+async def test_scenarios_have_their_texts_and_no_figure_without_a_score(store: Store) -> None:
+    experiment = await filled(store)
+    table = await open_table("scenarios", store, chosen_runs(experiment))
+    records = await records_of(table)
+
+    assert [record["scenario_id"] for record in records] == [
+        scenario.id for scenario in experiment.manifest.scenarios
+    ]
+    assert {record["mean"] for record in records} == {None}
+    assert json.dumps(records[0])
+
+
+async def test_a_filtered_table_has_the_records_of_the_whole_one_that_fit(store: Store) -> None:
+    experiment = await filled(store)
+    model = experiment.manifest.models[1].id
+    dimension = experiment.manifest.scenarios[1].dimension
+    filtered = chosen_runs(experiment, models=(model,), dimension=dimension)
+
+    for what in ("responses", "turns"):
+        whole = await records_of(await open_table(what, store, chosen_runs(experiment)))
+        table = await open_table(what, store, filtered)
+        expected = [
+            each for each in whole if each["model_id"] == model and each["dimension"] == dimension
+        ]
+        assert await records_of(table) == expected != []
+    scenarios = await open_table("scenarios", store, filtered)
+    [record, *_] = await records_of(scenarios)
+    assert record["dimension"] == dimension
+    assert record["runs"] <= 20
+
+
+async def records_of(table: Table) -> list[Record]:
+    return [each async for records in table.read() for each in records]

@@ -1,0 +1,173 @@
+"""The report of an experiment: one page whose texts are data and whose origin is told."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from socratic_bench.adapters.stores.memory.store import MemoryStore
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.errors import UnknownExperiment
+from socratic_bench.research.agreement import NO_CALLS, FigureAgreement, Limits, ProfileAgreement
+from socratic_bench.research.agreement_page import agreement_page
+from socratic_bench.results.leaderboard.leaderboard import model_comparison
+from socratic_bench.results.pages.experiment_page import bibtex, report_page
+from socratic_bench.version import __version__
+from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
+
+HOSTILE = "<script>alert(1)</script>\u202e\x00\" onload='x' &amp; {{ 7 * 7 }}"
+INERT = {"html", "head", "meta", "title", "style", "body", "main", "footer", "h1", "h2", "p"} | {
+    *("div", "table", "caption", "thead", "tbody", "tr", "th", "td"),
+    *("svg", "line", "circle", "dl", "dt", "dd", "pre", "details", "summary"),
+}
+
+
+class Page(HTMLParser):
+    """The elements, the attributes and the text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.values: set[str | None] = set()
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+        self.values.update(value for _, value in attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+async def test_the_figures_are_those_of_the_leaderboard(store: MemoryStore) -> None:
+    planned = experiment(tutors(2))
+    await seed(store, planned)
+
+    page = Page(await report_page(store, planned.experiment_id))
+    comparison = await model_comparison(store, planned.experiment_id)
+
+    for model in comparison.models:
+        assert model.overall_score is not None
+        assert model.model_name in page.text
+        assert f"{model.overall_score:.2f}" in page.text
+
+
+async def test_the_page_tells_its_origin(store: MemoryStore) -> None:
+    planned = experiment(tutors(2))
+    await seed(store, planned)
+
+    text = Page(await report_page(store, planned.experiment_id)).text
+
+    summary = (await model_comparison(store, planned.experiment_id)).experiments[0]
+    for origin in (
+        planned.experiment_id,
+        summary.manifest_id,
+        summary.conditions_id,
+        "socratic-v1",
+        __version__,
+    ):
+        assert text.count(origin) >= 2, origin  # among the conditions and in the citation
+    assert "@misc{" in text
+
+
+async def test_the_policy_allows_the_style_of_the_page(store: MemoryStore) -> None:
+    planned = experiment(tutors(2))
+    await seed(store, planned)
+
+    page = await report_page(store, planned.experiment_id)
+
+    [style] = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'sha256-{digest}'" in page
+
+
+async def test_an_unknown_experiment_is_named(store: MemoryStore) -> None:
+    with pytest.raises(UnknownExperiment, match="nonesuch"):
+        await report_page(store, "nonesuch")
+
+
+async def test_hostile_names_and_prompts_are_text(store: MemoryStore) -> None:
+    manifest = Manifest(
+        models=(TutorModel(id="reference/socratic", name=HOSTILE.replace("\x00", "")),),
+        scenarios=(Scenario(id="one", dimension="ethical", prompt=HOSTILE.replace("\x00", "")),),
+        repeats=1,
+        notes="</pre></details><img src=x onerror=alert(1)>",
+    )
+    planned = Experiment(manifest=manifest, created_at=MONDAY)
+    await store.register(planned)
+
+    written = await report_page(store, planned.experiment_id)
+    page = Page(written)
+
+    assert page.tags <= INERT
+    assert not {name for name in page.attributes if name.startswith("on")}
+    assert page.attributes.isdisjoint({"src", "href"})
+    assert page.text.count("{{ 7 * 7 }}") >= 3  # the name in tables, and the configuration
+    assert "\u202e" not in written
+
+
+@given(name=st.text(min_size=1))
+def test_any_text_stays_text(name: str) -> None:
+    limits = Limits(mean=0.0, low=0.0, high=0.0)
+    figures = FigureAgreement(
+        name=name,
+        pairs=1,
+        first_mean=0.5,
+        second_mean=0.5,
+        spearman=None,
+        concordance=None,
+        kappa=None,
+        difference=limits,
+        points=((0.5, 0.5),),
+    )
+    agreement = ProfileAgreement(
+        experiment_id="exp-1",
+        title=None,
+        first="a",
+        second="b",
+        responses=1,
+        only_first=0,
+        only_second=0,
+        figures=(figures,),
+        models=(),
+        first_cost=NO_CALLS,
+        second_cost=NO_CALLS,
+    )
+
+    plain = Page(agreement_page(agreement.model_copy(update={"title": "plain"})))
+    page = Page(agreement_page(agreement.model_copy(update={"title": name})))
+
+    shown = "\n".join(
+        "".join(each if each.isprintable() else "\ufffd" for each in line)
+        for line in name.split("\n")
+    )
+    assert (page.tags, page.attributes) == (plain.tags, plain.attributes)
+    assert f"responses of {shown} (exp-1)?" in page.text
+    assert f"socratic-bench-agreement-{shown}-exp-1.svg" in page.values
+
+
+async def test_braces_of_a_bibtex_entry_pair_up(store: MemoryStore) -> None:
+    manifest = experiment(tutors(1)).manifest.model_copy(update={"name": r"50% {of} \x_1"})
+    planned = Experiment(manifest=manifest, created_at=datetime(2026, 3, 1, tzinfo=UTC))
+    await store.register(planned)
+    [summary] = (await model_comparison(store, planned.experiment_id)).experiments
+
+    entry = bibtex(summary, summary.profile)
+
+    bare = re.sub(r"\\[{}]", "", entry)
+    assert bare.count("{") == bare.count("}")
+    assert r"title = {Socratic Bench: 50\% \{of\} \textbackslash{}x\_1}" in entry
+    assert "year = {2026}" in entry
+    assert "month = mar," in entry

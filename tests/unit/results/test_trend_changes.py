@@ -1,0 +1,182 @@
+"""A series says what changed: the model, its version, or the benchmark."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+
+import pytest
+
+from socratic_bench.adapters.stores.memory.store import MemoryStore
+from socratic_bench.domain.aggregates.difference import paired_difference
+from socratic_bench.domain.aggregates.run_scores import RunScores
+from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.results.trends.changes import change_finding
+from socratic_bench.results.trends.timeseries import ModelSeries, timeseries
+from socratic_bench.scoring.exchange import Status
+from tests.contract.store.facts import a_response, record_unleased
+from tests.dashboard.seeding import MONDAY, experiment
+from tests.unit.domain.aggregates.written_scores import tally, vector_sums
+
+MODEL = "hosted/tutor"
+WEEK = timedelta(weeks=1)
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+async def measure(
+    store: MemoryStore, week: int, score: float, *, version: str = "v1", prompt: str | None = None
+) -> Experiment:
+    """An experiment in which the tutor scores about `score`, with a little noise per run."""
+    planned = experiment(
+        [TutorModel(id=MODEL)], occasion=f"{week}", created_at=MONDAY + week * WEEK
+    )
+    if prompt is not None:
+        manifest = planned.manifest.model_copy(update={"system_prompt": prompt})
+        planned = Experiment(
+            manifest=manifest, occasion=planned.occasion, created_at=planned.created_at
+        )
+    await store.register(planned)
+    rng = random.Random(week)
+    runs = list(planned.runs())
+    await record_unleased(
+        store, [a_response(run).model_copy(update={"model_version": version}) for run in runs]
+    )
+    await store.fold(
+        [
+            ScoredResponse(
+                run=run,
+                turn=1,
+                last_turn=True,
+                profile=planned.manifest.profile,
+                status=Status.OK,
+                vectors={},
+                overall=min(1.0, max(0.0, score + rng.gauss(0, 0.03))),
+            )
+            for run in runs
+        ],
+        (),
+    )
+    return planned
+
+
+async def series(store: MemoryStore) -> ModelSeries:
+    [found] = (await timeseries(store, MODEL)).models
+    return found
+
+
+async def test_a_rise_over_the_weeks_is_a_trend_with_its_slope(store: MemoryStore) -> None:
+    for week in range(6):
+        await measure(store, week, 0.5 + 0.05 * week)
+
+    [trend] = (await series(store)).trends
+
+    assert trend.is_real
+    assert trend.points == 6
+    assert trend.slope_per_week == pytest.approx(0.05, abs=0.01)
+    assert (trend.since, trend.until) == (MONDAY, MONDAY + 5 * WEEK)
+
+
+async def test_no_trend_crosses_a_change_of_the_benchmark_and_the_point_says_what_changed(
+    store: MemoryStore,
+) -> None:
+    for week in range(3):
+        await measure(store, week, 0.5 + 0.05 * week)
+    for week in range(3, 6):
+        await measure(store, week, 0.5 + 0.05 * week, prompt="Ask.")
+
+    found = await series(store)
+
+    assert found.trends == ()
+    assert [point.benchmark_changed for point in found.points] == [
+        *[()] * 3,
+        ("prompt or parameters",),
+        *[()] * 2,
+    ]
+    assert [point.change is None for point in found.points] == [True, *[False] * 2] * 2
+
+
+async def test_a_point_says_what_changed_since_the_one_before(store: MemoryStore) -> None:
+    for week, score in enumerate((0.5, 0.5, 0.8)):
+        await measure(store, week, score)
+
+    first, second, third = (await series(store)).points
+
+    assert first.change is None
+    assert second.change is not None
+    assert third.change is not None
+    assert (second.change.is_real, third.change.is_real) == (False, True)
+    assert third.change.difference == pytest.approx(0.3, abs=0.02)
+
+
+async def test_points_before_and_after_a_new_version_of_the_model_are_compared(
+    store: MemoryStore,
+) -> None:
+    for week in range(3):
+        await measure(store, week, 0.6)
+    changed = await measure(store, 3, 0.4, version="v2")
+    await measure(store, 4, 0.4, version="v2")
+
+    found = await series(store)
+
+    [change] = found.version_changes
+    assert change.experiment_id == changed.experiment_id
+    assert (change.before, change.after) == (("v1",), ("v2",))
+    assert (change.points_before, change.points_after) == (3, 2)
+    assert change.is_real
+    assert change.difference == pytest.approx(-0.2, abs=0.02)
+    assert [point.model_versions for point in found.points] == [("v1",)] * 3 + [("v2",)] * 2
+
+
+async def test_other_scenarios_are_named_as_what_changed(store: MemoryStore) -> None:
+    await measure(store, 0, 0.5)
+    planned = experiment([TutorModel(id=MODEL)], occasion="other", created_at=MONDAY + WEEK)
+    scenarios = (Scenario(id="new", dimension="student", prompt="New?"),)
+    manifest = planned.manifest.model_copy(update={"scenarios": scenarios})
+    await store.register(Experiment(manifest=manifest, created_at=planned.created_at))
+
+    _, second = (await series(store)).points
+
+    assert second.benchmark_changed == ("scenarios",)
+    assert second.change is None
+
+
+async def test_a_finding_is_told_with_its_size_direction_and_test(store: MemoryStore) -> None:
+    for week in range(6):
+        rise = 0.05 * week
+        await measure(store, week, 0.3 + rise, version="v1" if week < 3 else "v2")
+
+    found = await series(store)
+
+    [trend] = found.trends
+    assert trend.finding.startswith("Rises by 0.0")
+    assert trend.finding.endswith("a week, more than chance explains (p = 0.003, 6 points).")
+    [change] = found.version_changes
+    assert change.finding.startswith("0.1")
+    assert "more than before the change (95 % +0.1" in change.finding
+    assert change.finding.endswith("more than chance explains (p < 0.001, 3 before and 3 after).")
+
+
+def test_equal_scores_before_and_after_a_change_are_no_proof_of_equality() -> None:
+    scores = vector_sums({f"s{place}": RunScores({1: tally(0.5)}) for place in range(12)})
+    difference = paired_difference(scores, scores)
+
+    told = change_finding(difference, 1.0, (3, 2), is_real=False)
+
+    # t of 11 degrees times the root of beta of 12 scenarios times 0.5.
+    assert "no proof of equality: the true difference may be up to 0.12 either way" in told
+
+
+async def test_what_chance_may_explain_is_told_as_such(store: MemoryStore) -> None:
+    for week in range(5):
+        await measure(store, week, 0.5, version="v1" if week < 3 else "v2")
+
+    found = await series(store)
+
+    assert found.trends[0].finding.startswith("No clear rise or fall: chance may explain")
+    assert "which may be chance" in found.version_changes[0].finding
