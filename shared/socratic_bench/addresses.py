@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from socratic_bench.errors import InvalidSettings
-from socratic_bench.extras import require_package
+from socratic_bench.plugins import require_package
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
 

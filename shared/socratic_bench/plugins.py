@@ -1,27 +1,43 @@
-"""Plug-ins: objects that installed distributions offer under an entry point group.
-
-A distribution offers one in its pyproject.toml:
-
-    [project.entry-points."socratic_bench.profiles"]
-    my-profile = "my_package.my_module:MyProfile"
-
-The library reads the metadata of the installed distributions when somebody asks for a name that is
-not built in, never at import: a command that uses no plug-in starts as fast as without this module.
-"""
+"""Optional dependencies: one sentence instead of a failed import, with what to install."""
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from socratic_bench.errors import BrokenPlugin
+from socratic_bench.errors import BrokenPlugin, MissingExtra
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+
+def require_package(package: str, *, needed_by: str, extra: str) -> None:
+    """Raise MissingExtra if `package` is not installed; the message says how to install it.
+
+    `needed_by` begins the message. `extra` is what pip installs: `socratic-ai-bench[rabbitmq]`.
+    """
+    if find_spec(package) is None:
+        raise MissingExtra(
+            f"{needed_by} needs {package}, which is not installed; run: pip install '{extra}'"
+        )
+
+
+def exit_without(package: str, *, needed_by: str, extra: str) -> None:
+    """End this process with exit code 2 and the message of MissingExtra if `package` is missing.
+
+    For the first line of a program whose own imports need the package.
+    """
+    try:
+        require_package(package, needed_by=needed_by, extra=extra)
+    except MissingExtra as error:
+        sys.stderr.write(f"Error: {error}\n")
+        sys.exit(2)
 
 
 @dataclass(frozen=True, slots=True)

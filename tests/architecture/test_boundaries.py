@@ -50,8 +50,8 @@ def test_scoring_a_text_loads_no_service_no_driver_and_no_yaml():
 @pytest.mark.parametrize("command", ["report", "compare-profiles", "validity"])
 def test_a_command_loads_the_engine_of_templates_at_its_page(command):
     code = f"from socratic_cli.cli import load_command; load_command('{command}')"
-    assert loaded(code, "jinja2", "markupsafe", "socratic_bench.results.pages.rendering") == [
-        "socratic_bench.results.pages.rendering"
+    assert loaded(code, "jinja2", "markupsafe", "socratic_bench.results.pages") == [
+        "socratic_bench.results.pages"
     ]
 
 

@@ -13,8 +13,8 @@ import os
 import sys
 
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.planning.config_file.scenario_selection import load_pack

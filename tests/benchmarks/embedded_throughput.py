@@ -17,8 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_cli.embedded import Benchmark

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.memory.store import MemoryStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.events.codec import Event, to_message

@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.clock import Clock

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.events.codec import Event, to_message

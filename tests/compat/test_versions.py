@@ -16,8 +16,8 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.identifiers import run_id

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.results.pages.experiment_page import report_page
+from socratic_bench.results.pages import report_page
 from tests.dashboard.conftest import DESKTOP, PHONE
 from tests.dashboard.seeding import experiment, seed, tutors
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.waits import Waits, gravest

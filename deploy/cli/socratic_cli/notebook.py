@@ -19,16 +19,16 @@ from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run, RunFailure, batches
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import InvalidConfig, Mistake
-from socratic_bench.extras import require_package
 from socratic_bench.planning.config_file.config import BenchmarkConfig, parse_config, read_config
 from socratic_bench.planning.model_catalogue import RegisteredModels
+from socratic_bench.plugins import require_package
 from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison
+from socratic_cli.benchmark_run import Outcome, opened_benchmark, outcome_of
 from socratic_cli.embedded import Benchmark, BenchmarkResult
-from socratic_cli.execution.benchmark_run import Outcome, opened_benchmark, outcome_of
 from socratic_cli.key_approval import access_check, own_endpoints, with_approved_keys
 from socratic_cli.options.store import DEFAULT_STORE
 

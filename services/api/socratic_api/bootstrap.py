@@ -36,7 +36,7 @@ from socratic_api.routes import (
     trends,
 )
 from socratic_api.settings import ApiSettings
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.hosting.http.readiness import Readiness
 from socratic_bench.hosting.metrics import CountRequests, HttpMetrics, Metrics
 from socratic_bench.ports.clock import Clock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from socratic_bench.extras import exit_without
+from socratic_bench.plugins import exit_without
 
 exit_without(
     "prometheus_client",

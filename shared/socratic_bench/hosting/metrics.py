@@ -34,7 +34,7 @@ from prometheus_client.registry import Collector
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.concurrency.deadlines import within
 from socratic_bench.consuming.worker import FindGroups, SettledAs
 from socratic_bench.errors import BrokerError, StoreError

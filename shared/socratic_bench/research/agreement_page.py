@@ -15,7 +15,7 @@ from socratic_bench.research.agreement import (
     cost_sentence,
 )
 from socratic_bench.results.formats import MISSING, printable, signed
-from socratic_bench.results.pages.rendering import rendered
+from socratic_bench.results.pages import rendered
 from socratic_bench.version import __version__
 
 READING: Final = (

@@ -11,7 +11,7 @@ from socratic_bench.domain.grading import Grading
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.run import Run
 from socratic_bench.events.codec import Event
-from socratic_bench.events.envelope import Envelope, kind_of
+from socratic_bench.events.event_types import Envelope, kind_of
 from socratic_bench.scoring.exchange import EarlierTurn
 
 PAGE = (Path(__file__).parents[3] / "docs" / "events.md").read_text()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run

@@ -32,8 +32,8 @@ from heapq import heapreplace
 from itertools import count, islice
 from typing import NamedTuple
 
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.concurrency import event_loop
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.events.codec import to_message

@@ -21,8 +21,8 @@ from functools import partial
 from botocore.session import get_session
 
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.memory.store import MemoryStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel

@@ -18,7 +18,7 @@ from itertools import islice
 from statistics import quantiles
 
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.events.codec import event_of, to_message
 from socratic_bench.events.event_types import AGGREGATE_UPDATED, AggregateUpdated, RunRequested

@@ -27,9 +27,8 @@ from statistics import fmean
 from typing import Final
 
 from socratic_bench.domain.aggregates.cell import Tally, millionths
-from socratic_bench.domain.aggregates.difference import paired_difference
+from socratic_bench.domain.aggregates.difference import paired_difference, rank_intervals
 from socratic_bench.domain.aggregates.parts import FigureSums
-from socratic_bench.domain.aggregates.ranking import rank_intervals
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.aggregates.statistics import (
     clustered_estimate,

@@ -11,8 +11,8 @@ from socratic_api.bootstrap import build_app
 from socratic_api.capabilities import Capabilities
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_cli.scoring_workers import scoring_broker
 from tests.contract.store.facts import a_response, an_experiment, record_unleased

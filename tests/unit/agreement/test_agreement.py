@@ -20,7 +20,7 @@ from socratic_bench.research.agreement_measures import (
     ranks,
     spearman,
 )
-from socratic_bench.research.label_figures import group_draws, percentile_interval
+from socratic_bench.research.building import group_draws, percentile_interval
 
 ROWS = st.lists(
     st.tuples(st.sampled_from([0.0, 0.2, 0.5, 1.0]), st.integers(0, 1), st.integers(0, 3)),

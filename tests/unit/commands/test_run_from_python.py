@@ -14,7 +14,7 @@ import pytest
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import InvalidConfig, MissingExtra
 from socratic_cli import run
-from socratic_cli.execution.benchmark_run import StoreInUse
+from socratic_cli.benchmark_run import StoreInUse
 from tests.waiting import waiting_for
 
 SMALL: dict[str, Any] = {
@@ -190,7 +190,7 @@ class DataFrame:
 
 async def test_the_responses_become_a_data_frame_where_pandas_is_installed(tmp_path, monkeypatch):
     result = await run(SMALL, store=tmp_path / "n.db")
-    monkeypatch.setattr("socratic_bench.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("socratic_bench.plugins.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=r"to_pandas\(\) needs pandas, .* pip install 'pandas'"):
         result.to_pandas()
     monkeypatch.undo()

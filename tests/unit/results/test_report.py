@@ -19,7 +19,7 @@ from socratic_bench.errors import UnknownExperiment
 from socratic_bench.research.agreement import NO_CALLS, FigureAgreement, Limits, ProfileAgreement
 from socratic_bench.research.agreement_page import agreement_page
 from socratic_bench.results.leaderboard.leaderboard import model_comparison
-from socratic_bench.results.pages.experiment_page import bibtex, report_page
+from socratic_bench.results.pages import bibtex, report_page
 from socratic_bench.version import __version__
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 

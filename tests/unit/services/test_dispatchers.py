@@ -1,6 +1,6 @@
 """A dispatcher alone does a service's work: no worker, no consumer, no broker."""
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.outcomes import Ack
 from socratic_bench.events.codec import Message, decode, to_message
 from socratic_bench.events.event_types import RunRequested

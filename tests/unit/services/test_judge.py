@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from socratic_bench import score
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.outcomes import Handled, Rejected, Work
 from socratic_bench.domain.aggregates.cell import Cell, key_of_score
 from socratic_bench.domain.grading import Grading

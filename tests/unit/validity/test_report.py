@@ -12,8 +12,7 @@ from socratic_bench.research.agreement_measures import best_cut
 from socratic_bench.research.building import validity_report
 from socratic_bench.research.columns import ProfileColumns
 from socratic_bench.research.labelled import read_set
-from socratic_bench.research.validity_page import validity_page
-from socratic_bench.research.validity_report import Paired
+from socratic_bench.research.validity_report import Paired, validity_page
 from socratic_bench.scoring.exchange import EarlierTurn
 from tests.unit.validity.labelled_sets import ASKED, TOLD, encoded, labelled_set, line, lines
 

@@ -12,7 +12,7 @@ import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.grading import Grading
 from socratic_bench.domain.money import nanodollars
@@ -25,8 +25,8 @@ from socratic_bench.results.costs import usd
 from socratic_bench.results.formats import MISSING, dollars
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.service_settings import load_settings
+from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import counted, excerpt, name_of, say, standard_output
-from socratic_cli.tables.fitting import FittingTable, TableColumn
 from socratic_judge.handlers import judge
 from socratic_runner.checking import Checked, check_models, most_a_check_costs
 from socratic_runner.conversations.call_outcomes import MAY_BE_BILLED

@@ -17,10 +17,10 @@ from socratic_bench.results.compare.model_difference import (
     model_difference,
 )
 from socratic_bench.results.formats import MISSING, figure, moment, p_value, room, share, signed
+from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import counted, name_of, standard_output
 from socratic_cli.options.results import profile_option
 from socratic_cli.options.store import readable_store, store_option
-from socratic_cli.tables.fitting import FittingTable, TableColumn
 
 MOST_SCENARIOS: Final = 5
 """The most scenarios in the table; `--json` has all of them."""

@@ -18,10 +18,10 @@ from socratic_bench.research.agreement_page import (
     ranks_text,
 )
 from socratic_bench.results.formats import MISSING, figure, signed
+from socratic_cli.display.fitting import TableColumn, fitted_table
 from socratic_cli.display.terminal import counted, name_of, say, standard_output
 from socratic_cli.options.results import whole_file
 from socratic_cli.options.store import readable_store, store_option
-from socratic_cli.tables.fitting import TableColumn, fitted_table
 
 
 def agreement_table(agreement: ProfileAgreement, *, width: int) -> RenderableType:

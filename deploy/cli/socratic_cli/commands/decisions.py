@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
 from socratic_bench.errors import BrokerError, StoreUnavailable

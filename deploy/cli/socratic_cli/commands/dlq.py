@@ -14,9 +14,9 @@ import click
 
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.ports.broker import Broker, DeadLetter
+from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import excerpt, name_of, say, standard_output
 from socratic_cli.options.store import broker_option, opened_broker
-from socratic_cli.tables.fitting import FittingTable, TableColumn
 
 REASON_SHOWN = 300
 """The most characters of a reason in a table; `--json` has all of it."""

@@ -19,7 +19,7 @@ from socratic_bench.results.export.formats import (
     file_pieces,
 )
 from socratic_bench.results.export.tables import TABLES, open_table
-from socratic_bench.results.pages.experiment_page import report_page
+from socratic_bench.results.pages import report_page
 from socratic_bench.results.transcripts import chosen_runs
 from socratic_cli.display.terminal import counted, say
 from socratic_cli.options.results import (

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 from rich.console import RenderableType
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.planning.config_file.changes import Changes
@@ -22,11 +22,11 @@ from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.results.gate.falls import Thresholds
 from socratic_bench.results.gate.gate_report import GateReport, gate_report
 from socratic_bench.results.gate.text_formats import gate_annotations, gate_markdown, junit_text
+from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import counted, name_of, say, standard_output
 from socratic_cli.options.configuration import changes_options
 from socratic_cli.options.results import whole_file
 from socratic_cli.options.store import readable_store, store_option
-from socratic_cli.tables.fitting import FittingTable, TableColumn
 
 _COLUMNS = (
     TableColumn("", "left"),

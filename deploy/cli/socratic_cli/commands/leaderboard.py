@@ -19,10 +19,10 @@ from socratic_bench.results.leaderboard.text_formats import (
     comparison_markdown,
 )
 from socratic_bench.scoring.profile import SAME_RULER
+from socratic_cli.display.leaderboard import comparison_table, profiles_table
 from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.options.results import dimension_option, models_option, time_options
 from socratic_cli.options.store import readable_store, store_option
-from socratic_cli.tables.leaderboard import comparison_table, profiles_table
 
 EXPORTS: Final[Mapping[str, Callable[[ModelComparison], str]]] = {
     "csv": comparison_csv,

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.concurrency import event_loop
 from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.trouble import Trouble
@@ -26,17 +26,23 @@ from socratic_bench.providers.endpoints import Endpoints
 from socratic_bench.results.formats import dollars
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison
 from socratic_bench.scoring.exchange import UNGRADED
-from socratic_cli.commands.check import show_check
-from socratic_cli.commands.leaderboard import show_comparison
-from socratic_cli.display.progress import ProgressDisplay
-from socratic_cli.display.terminal import counted, excerpt, how_far, say, standard_output
-from socratic_cli.execution.benchmark_run import (
+from socratic_cli.benchmark_run import (
     Outcome,
+    WaitNotice,
     client_opener,
     opened_benchmark,
     outcome_of,
+    stopped_by_interrupt,
 )
-from socratic_cli.execution.interrupts import WaitNotice, stopped_by_interrupt
+from socratic_cli.commands.check import show_check
+from socratic_cli.commands.leaderboard import show_comparison
+from socratic_cli.display.estimate import (
+    estimate_as_json,
+    estimate_table,
+    prospect_sentence,
+)
+from socratic_cli.display.progress import ProgressDisplay
+from socratic_cli.display.terminal import counted, excerpt, how_far, say, standard_output
 from socratic_cli.key_approval import access_check, own_endpoints, with_approved_keys
 from socratic_cli.options.configuration import changes_options, fresh_option
 from socratic_cli.options.store import (
@@ -44,11 +50,6 @@ from socratic_cli.options.store import (
     prepared_store,
     shown_address,
     store_option,
-)
-from socratic_cli.tables.estimate import (
-    estimate_as_json,
-    estimate_table,
-    prospect_sentence,
 )
 from socratic_runner.conversations.call_outcomes import UNOBSERVED
 from socratic_runner.troubles import Troubles

@@ -16,9 +16,9 @@ from socratic_bench.errors import InvalidInput
 from socratic_bench.results.formats import figure
 from socratic_bench.scoring.profile import CANONICAL, OVERALL
 from socratic_bench.scoring.profiles import profile_named
+from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import excerpt, standard_output
 from socratic_cli.reading.transcripts import LeftOut, ScoredLine, scored_lines
-from socratic_cli.tables.fitting import FittingTable, TableColumn
 
 
 def print_score_table(lines: Iterable[ScoredLine], vectors: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import click
 
 from socratic_api.entrypoints.container import serve as serve_api
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_cli.options.store import (
     broker_option,
     database_file,

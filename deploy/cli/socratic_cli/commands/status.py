@@ -11,7 +11,7 @@ from typing import Protocol
 import click
 from rich.console import Group
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import stopped_sentence
@@ -30,9 +30,7 @@ from socratic_bench.results.experiment_status import (
     model_troubles,
 )
 from socratic_bench.results.pending import PendingRun, PendingStore, WaitsFor, pending_runs
-from socratic_cli.display.terminal import say, standard_output
-from socratic_cli.options.store import broker_option, opened_broker, readable_store, store_option
-from socratic_cli.tables.status import (
+from socratic_cli.display.status import (
     experiments_table,
     failure_lines,
     models_table,
@@ -40,6 +38,8 @@ from socratic_cli.tables.status import (
     status_table,
     trouble_lines,
 )
+from socratic_cli.display.terminal import say, standard_output
+from socratic_cli.options.store import broker_option, opened_broker, readable_store, store_option
 
 BROKER_DEADLINE = 5.0
 """Seconds that the broker may take to report dead letters."""

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import BrokerError, StoreUnavailable
@@ -26,6 +26,7 @@ from socratic_bench.planning.plan import PlanCounts, resume
 from socratic_bench.ports.broker import Broker
 from socratic_bench.providers.registry import spec_of
 from socratic_bench.results.formats import moment
+from socratic_cli.display.estimate import prospect_sentence
 from socratic_cli.display.terminal import say, standard_error
 from socratic_cli.options.configuration import changes_options, fresh_option
 from socratic_cli.options.store import (
@@ -35,7 +36,6 @@ from socratic_cli.options.store import (
     prepared_store,
     store_option,
 )
-from socratic_cli.tables.estimate import prospect_sentence
 
 SOURCE = "socratic-bench"
 GOES_ON = "The same command continues from here, and requests no finished run twice."

@@ -13,10 +13,10 @@ from rich.text import Text
 from socratic_bench.results.formats import MISSING, figure, interval, share, signed
 from socratic_bench.results.trends.changes import SeriesTrend
 from socratic_bench.results.trends.timeseries import ModelSeries, Point, Timeseries, timeseries
+from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import counted, name_of, standard_output
 from socratic_cli.options.results import profile_option
 from socratic_cli.options.store import readable_store, store_option
-from socratic_cli.tables.fitting import FittingTable, TableColumn
 
 _MODELS = (
     TableColumn("model", "left", is_name=True),

@@ -9,7 +9,7 @@ import click
 from socratic_bench.errors import InvalidInput
 from socratic_bench.research.building import validity_report
 from socratic_bench.research.labelled import LabelledSet, read_set
-from socratic_bench.research.validity_page import validity_page
+from socratic_bench.research.validity_report import validity_page
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_cli.display.terminal import counted, say
 from socratic_cli.options.results import whole_file

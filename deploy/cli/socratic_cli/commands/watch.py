@@ -10,7 +10,7 @@ from typing import Protocol
 
 import click
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.consuming.queues import BROADCASTS
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel

@@ -25,8 +25,8 @@ from socratic_bench.results.costs import SpendingFigures
 from socratic_bench.results.experiment_choice import ResultStore
 from socratic_bench.results.formats import dollars, figure
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
+from socratic_cli.display.leaderboard import growing_table
 from socratic_cli.display.terminal import counted, excerpt, how_far, say, standard_error
-from socratic_cli.tables.leaderboard import growing_table
 from socratic_runner.troubles import TroubleNews
 
 LINE_SECONDS: Final = 30.0

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import get_args
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.queues import (
     CURATOR_RESPONSE_SCORED,
     CURATOR_RUN_FAILED,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import (
     BROADCASTS,
     CURATOR_RESPONSE_SCORED,

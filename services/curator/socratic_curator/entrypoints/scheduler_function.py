@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.hosting.functions.environment import Environment, LambdaContext, LambdaEvent
 from socratic_bench.hosting.functions.starting import (

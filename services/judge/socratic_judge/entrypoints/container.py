@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.queues import CURATOR_RESPONSE_SCORED, JUDGE_RESPONSE_RECORDED
 from socratic_bench.consuming.worker import Observer, Worker
 from socratic_bench.hosting.metrics import Metrics

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.queues import CURATOR_RESPONSE_SCORED, JUDGE_RESPONSE_RECORDED
 from socratic_bench.hosting.functions.queue_function import QueueFunction, QueueWork
 from socratic_bench.hosting.functions.starting import function_broker, start, work_on

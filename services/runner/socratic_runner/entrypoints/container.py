@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.concurrency import event_loop
 from socratic_bench.consuming.queues import (
     CURATOR_RUN_FAILED,

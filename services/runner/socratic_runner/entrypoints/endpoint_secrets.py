@@ -18,7 +18,7 @@ from socratic_bench.errors import (
     ModelCallFailed,
     ModelUnusable,
 )
-from socratic_bench.extras import require_package
+from socratic_bench.plugins import require_package
 from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.providers.endpoints import Endpoint, Endpoints, KeySource, read_endpoints
 from socratic_bench.providers.registry import destination

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.consuming.queues import (
     CURATOR_RUN_FAILED,
     JUDGE_RESPONSE_RECORDED,

@@ -1,7 +1,8 @@
-"""The cell: the one stored aggregate, exact sums of integers, and the fold of facts into it.
+"""The keys of facts, and which of several failures of a run counts.
 
-A cell holds exact integers only, so the order of arrival leaves no trace in it: the same set of
-facts gives the same cell, byte for byte. Scores count in millionths.
+A score counts once, by its key. A failure counts unless its run ended with a response; of several
+failures of a run counts the one at the highest turn, the first of several there. So figures do not
+depend on the order in which facts arrive.
 """
 
 from __future__ import annotations
@@ -13,12 +14,54 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from socratic_bench.domain.aggregates.facts import RunKey, furthest, outranks, run_of
 from socratic_bench.domain.identifiers import canonical_json
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import OVERALL
+
+
+class ScoreKey(NamedTuple):
+    """The key of a score."""
+
+    experiment_id: str
+    run_id: str
+    turn: int
+    profile: str
+
+
+class RunKey(NamedTuple):
+    """A run under a profile: the key of its end and of its failure."""
+
+    experiment_id: str
+    run_id: str
+    profile: str
+
+
+def score_of(scored: ScoredResponse) -> ScoreKey:
+    """Return the key of a score."""
+    run = scored.run
+    return ScoreKey(run.experiment_id, run.run_id, scored.turn, scored.profile)
+
+
+def run_of(fact: ScoredResponse | RunFailure) -> RunKey:
+    """Return the run that a fact is about."""
+    return RunKey(fact.run.experiment_id, fact.run.run_id, fact.profile)
+
+
+def outranks(failure: RunFailure, stored: RunFailure | None) -> bool:
+    """Whether a failure takes the place of the stored one of its run."""
+    return stored is None or stored.turn < failure.turn
+
+
+def furthest(failures: Iterable[RunFailure]) -> dict[RunKey, RunFailure]:
+    """Return the failure of each run that counts, if the run did not end with a response."""
+    found: dict[RunKey, RunFailure] = {}
+    for failure in failures:
+        if outranks(failure, found.get(run_of(failure))):
+            found[run_of(failure)] = failure
+    return found
+
 
 MILLIONTHS = 1_000_000
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import NormalDist
 from typing import Any, Final, TypeVar
 
@@ -317,3 +318,35 @@ def scenarios_to_equate(difference: Difference, margin: float) -> int | None:
         return needed <= margin
 
     return least_scenarios(is_shown)
+
+
+def rank_intervals(models: Sequence[FigureSums[Any]]) -> list[tuple[int, int]]:
+    """Return the best and the worst rank that each model may have; `models` come best first.
+
+    A model ranks behind those that score really more and before those that score really less.
+    Models whose difference may be chance share ranks.
+    """
+    pairs = list(combinations(range(len(models)), 2))
+    differences = [paired_difference(models[one], models[other]) for one, other in pairs]
+    better = [0] * len(models)
+    worse = [0] * len(models)
+    adjusted = holm([each.p_value for each in differences])
+    for (one, other), difference, p_value in zip(pairs, differences, adjusted, strict=True):
+        if p_value <= FAMILY_ERROR and difference.mean:
+            first, second = (one, other) if difference.mean > 0 else (other, one)
+            better[second] += 1
+            worse[first] += 1
+    return [
+        (min(rank, 1 + better[rank - 1]), max(rank, len(models) - worse[rank - 1]))
+        for rank in range(1, len(models) + 1)
+    ]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return the p values corrected by Holm's method for their number, in the given order."""
+    adjusted = [1.0] * len(p_values)
+    least = 0.0
+    for step, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        least = max(least, min(1.0, p_values[place] * (len(p_values) - step)))
+        adjusted[place] = least
+    return adjusted

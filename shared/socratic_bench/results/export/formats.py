@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from socratic_bench.extras import require_package
+from socratic_bench.plugins import require_package
 from socratic_bench.results.export.records import Column, Record
 from socratic_bench.results.export.tables import Table
 from socratic_bench.results.leaderboard.text_formats import spreadsheet_text

@@ -10,13 +10,13 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.aggregates.cell import Tally
+from socratic_bench.domain.aggregates.difference import rank_intervals
 from socratic_bench.domain.aggregates.leaderboard import (
     Consumption,
     Leaderboard,
     ModelRow,
     Standing,
 )
-from socratic_bench.domain.aggregates.ranking import rank_intervals
 from socratic_bench.domain.aggregates.statistics import Estimate
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.providers.registry import is_reference, simulated_latency_ms

@@ -13,10 +13,10 @@ from socratic_bench.domain.aggregates.difference import (
     FAMILY_ERROR,
     NO_DIFFERENCE,
     Difference,
+    holm,
     paired_difference,
 )
 from socratic_bench.domain.aggregates.parts import FigureSums
-from socratic_bench.domain.aggregates.ranking import holm
 from socratic_bench.domain.aggregates.run_scores import VectorScores
 from socratic_bench.domain.aggregates.trend import Trend, trend
 from socratic_bench.domain.experiment.outline import ExperimentOutline

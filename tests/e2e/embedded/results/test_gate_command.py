@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.addresses import open_store
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.planning.config_file.config import read_config

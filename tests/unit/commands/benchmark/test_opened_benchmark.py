@@ -6,7 +6,7 @@ from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.planning.config_file.config import BenchmarkConfig
 from socratic_bench.providers.endpoints import ANYWHERE
-from socratic_cli.execution.benchmark_run import opened_benchmark
+from socratic_cli.benchmark_run import opened_benchmark
 from tests.contract.store.facts import an_experiment, claim_of
 from tests.servers.sqlite import prepared_file
 

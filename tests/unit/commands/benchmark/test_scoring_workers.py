@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.memory.store import MemoryStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.events.codec import to_message

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.memory.store import MemoryStore
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_cli.commands import watch as watching
 from socratic_cli.commands.watch import follow

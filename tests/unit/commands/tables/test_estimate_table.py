@@ -9,7 +9,7 @@ from rich.console import Console
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.planning.estimate import Prospect, estimate
-from socratic_cli.tables.estimate import (
+from socratic_cli.display.estimate import (
     estimate_as_json,
     estimate_table,
     prospect_sentence,

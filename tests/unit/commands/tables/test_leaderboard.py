@@ -18,7 +18,7 @@ from socratic_bench.results.experiment_status import why_unscored
 from socratic_bench.results.formats import share
 from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from socratic_bench.results.leaderboard.text_formats import comparison_csv
-from socratic_cli.tables.leaderboard import comparison_table
+from socratic_cli.display.leaderboard import comparison_table
 from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import experiment, seed, tutors
 

@@ -20,8 +20,8 @@ from socratic_bench.results.experiment_status import ExperimentStatus, ModelProg
 from socratic_bench.results.pending import PendingRun, WaitsFor
 from socratic_cli.commands.check import check_table, rows_of
 from socratic_cli.commands.dlq import dead_letters_table
-from socratic_cli.tables.estimate import estimate_table
-from socratic_cli.tables.status import (
+from socratic_cli.display.estimate import estimate_table
+from socratic_cli.display.status import (
     experiments_table,
     models_table,
     pending_table,

@@ -5,9 +5,13 @@ from statistics import fmean
 
 import pytest
 
-from socratic_bench.domain.aggregates.difference import paired_difference, scenarios_to_tell
+from socratic_bench.domain.aggregates.difference import (
+    holm,
+    paired_difference,
+    rank_intervals,
+    scenarios_to_tell,
+)
 from socratic_bench.domain.aggregates.parts import FigureSums
-from socratic_bench.domain.aggregates.ranking import holm, rank_intervals
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.aggregates.statistics import student_t_quantile
 from tests.unit.domain.aggregates.written_scores import tally, vector_sums

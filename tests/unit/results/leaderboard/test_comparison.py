@@ -14,7 +14,7 @@ from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from socratic_bench.results.leaderboard.text_formats import comparison_markdown, unanimity
-from socratic_bench.results.pages.experiment_page import report_page
+from socratic_bench.results.pages import report_page
 from socratic_bench.scoring.exchange import Status
 from tests.contract.store.facts import a_failure, a_score
 from tests.dashboard.seeding import MONDAY, SCENARIOS, experiment, seed, tutors

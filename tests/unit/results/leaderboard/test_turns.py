@@ -17,7 +17,7 @@ from socratic_bench.results.compare.model_difference import model_difference
 from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from socratic_bench.results.leaderboard.text_formats import comparison_csv
 from socratic_bench.scoring.exchange import Status
-from socratic_cli.tables.leaderboard import comparison_table
+from socratic_cli.display.leaderboard import comparison_table
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 
 TUTOR = TutorModel(id="local/lectures-later")

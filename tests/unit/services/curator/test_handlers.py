@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.outcomes import Handled, Rejected, Work
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.run import RunFailure

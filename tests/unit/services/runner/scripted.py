@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
-from socratic_bench.adapters.system.clock import SystemClock
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.outcomes import Emit, Work
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES

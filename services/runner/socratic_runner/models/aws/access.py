@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput, MissingCredential
-from socratic_bench.extras import require_package
+from socratic_bench.plugins import require_package
 
 BEARER_VARIABLE: Final = "AWS_BEARER_TOKEN_BEDROCK"
 

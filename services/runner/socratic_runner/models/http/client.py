@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidInput
-from socratic_bench.extras import require_package
+from socratic_bench.plugins import require_package
 from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_runner.models.access import Access
 from socratic_runner.models.http.failures import (

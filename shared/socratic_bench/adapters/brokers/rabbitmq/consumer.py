@@ -1,25 +1,204 @@
-"""One consumer of a queue: hands out the messages of its intake, and settles them."""
+"""Messages that wait until they are due; a consumer then puts them back into their queue.
+
+RabbitMQ can delay messages itself: they expire in a queue that dead-letters at least once. But the
+server's process for that ends for good, for all queues, when a few of them disturb it within
+seconds. From then on every such queue that is declared, or recovers after a restart, stays without
+a leader (rabbitmq-server#16652).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from aio_pika.abc import AbstractIncomingMessage
+import structlog
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
-from socratic_bench.adapters.brokers.rabbitmq.connection import ReconnectingConnection
+from socratic_bench.adapters.brokers.rabbitmq import health, topology
+from socratic_bench.adapters.brokers.rabbitmq.connection import (
+    SETTLE_SECONDS,
+    ReconnectingConnection,
+    ignoring_connection_errors,
+    lost_event,
+)
 from socratic_bench.adapters.brokers.rabbitmq.declaring import GroupQueues
-from socratic_bench.adapters.brokers.rabbitmq.delayed import DelayedMessages
 from socratic_bench.adapters.brokers.rabbitmq.health import Seen
 from socratic_bench.adapters.brokers.rabbitmq.intake import Intake
 from socratic_bench.adapters.brokers.rabbitmq.publishing import Routing
-from socratic_bench.adapters.brokers.rabbitmq.settling import Settling
+from socratic_bench.adapters.brokers.rabbitmq.settling import Settling, acknowledge
+from socratic_bench.adapters.brokers.rabbitmq.wire import (
+    attempts_before,
+    due_of,
+    from_amqp,
+)
 from socratic_bench.adapters.brokers.receiving import UnackedConsumer
+from socratic_bench.concurrency.deadlines import cancelled, finish_despite_cancel
 from socratic_bench.errors import (
+    BrokerClosed,
     BrokerError,
+    BrokerUnavailable,
 )
 from socratic_bench.ports.broker import Delivery, WorkQueue
+
+log = structlog.get_logger(__name__)
+
+# D-049: a consumer keeps the time, since expiring messages rely on dead-lettering.
+MOST_DELAYED = 1_000
+"""The most delayed messages that one consumer holds. Further ones wait on the server."""
+
+TRY_AGAIN_SECONDS = 1.0
+
+MOVE_SECONDS = 5.0
+"""Seconds that a message has to get back into its queue when its consumer ends."""
+
+
+class DelayedMessages:
+    """Takes the delayed messages of one queue, and puts each back when it is due."""
+
+    def __init__(
+        self,
+        connection: ReconnectingConnection,
+        routing: Routing,
+        queue: WorkQueue,
+        *,
+        longest_hold: float,
+    ) -> None:
+        """A message stays here for at most `longest_hold` seconds before the server gets a copy:
+        the server closes the channel of a consumer that settles nothing for long.
+        """
+        self._connection = connection
+        self._routing = routing
+        self._queue = queue
+        self._longest_hold = longest_hold
+        self._waiting: dict[asyncio.Task[None], str] = {}
+        self._name = topology.delayed_queue(queue.name)
+        self._taking = False
+        self._lost = asyncio.Event()
+        self._unseen = False
+        self._leaderless_since: float | None = None
+        self._trouble = "it is not connected"
+        self._running = asyncio.create_task(self._run(), name=f"delayed of {queue.name}")
+
+    def __len__(self) -> int:
+        """How many delayed messages this process holds."""
+        return len(self._waiting)
+
+    def count(self, group: str) -> int:
+        """Count the delayed messages of a group that this process holds."""
+        return sum(each == group for each in self._waiting.values())
+
+    def problems(self) -> dict[str, str]:
+        """Problems of the queue of delayed messages, by its name."""
+        if self._taking:
+            return {}
+        name = self._name
+        if self._leaderless_since is not None:
+            return {name: health.no_leader(name)}
+        return {name: f"queue {name!r} is not consumed by this process: {self._trouble}"}
+
+    def compare(self, found: Mapping[str, Seen | None]) -> None:
+        """Consume again if the server shows no consumer of the queue in two looks."""
+        seen = found.get(self._name)
+        unseen = self._taking and seen is not None and not seen.consumers
+        if unseen and self._unseen:
+            self._lost.set()
+        self._unseen = unseen
+
+    async def end(self) -> None:
+        """Leave the messages to another consumer."""
+        await cancelled(self._running)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._check_leader()
+                async with self._connection.channel() as channel:
+                    try:
+                        await self._consume_until_lost(channel)
+                    finally:
+                        # The channel is being closed: later messages return to their queue.
+                        self._taking = False
+                        await self._forget_all()
+                await asyncio.sleep(SETTLE_SECONDS)
+            except BrokerClosed:
+                return
+            except Exception as error:
+                # This task alone consumes the delayed messages, so it retries after any error.
+                bug = None if isinstance(error, BrokerError) else error
+                self._trouble = str(error)
+                log.warning(
+                    "delayed messages wait",
+                    queue=self._queue.name,
+                    reason=str(error),
+                    exc_info=bug,
+                )
+                await asyncio.sleep(TRY_AGAIN_SECONDS)
+
+    async def _check_leader(self) -> None:
+        """Raise BrokerUnavailable while the queue has no leader: consuming it would end the shared
+        connection. After REPLACE_SECONDS an empty queue replaces it.
+        """
+        now = asyncio.get_running_loop().time()
+        if not await health.leaderless(self._connection, [self._name]):
+            self._leaderless_since = None
+            return
+        if self._leaderless_since is None:
+            self._leaderless_since = now
+        if now - self._leaderless_since >= health.REPLACE_SECONDS:
+            log.error(health.REPLACED, queue=self._name)
+            await health.delete(self._connection, self._name)
+            await self._connection.restore()
+            self._leaderless_since = None
+            return
+        raise BrokerUnavailable(health.no_leader(self._name))
+
+    async def _consume_until_lost(self, channel: AbstractChannel) -> None:
+        self._lost = await lost_event(channel)
+        await self._connection.in_time(channel.set_qos(prefetch_count=MOST_DELAYED))
+        delayed = await self._connection.in_time(
+            channel.declare_queue(self._name, durable=True, arguments=topology.QUEUE_ARGUMENTS)
+        )
+        self._taking = True
+        await self._connection.in_time(delayed.consume(self._on_message))
+        await self._lost.wait()
+
+    async def _on_message(self, incoming: AbstractIncomingMessage) -> None:
+        if not self._taking:
+            return
+        task = asyncio.create_task(self._put_back(incoming))
+        self._waiting[task] = from_amqp(incoming)[0].group
+        task.add_done_callback(self._waiting.pop)
+
+    async def _put_back(self, incoming: AbstractIncomingMessage) -> None:
+        left = due_of(incoming) - time.time()
+        await asyncio.sleep(min(left, self._longest_hold))
+        still_to_wait = max(0.0, left - self._longest_hold)
+        while True:
+            try:
+                # A copy that is published and not acknowledged would be delivered twice.
+                await finish_despite_cancel(
+                    self._move(incoming, still_to_wait), patience=MOVE_SECONDS
+                )
+            except BrokerClosed:
+                return
+            except BrokerError as error:
+                log.debug("not put back yet", queue=self._queue.name, reason=str(error))
+                await asyncio.sleep(TRY_AGAIN_SECONDS)
+            else:
+                return
+
+    async def _move(self, incoming: AbstractIncomingMessage, delay: float) -> None:
+        await self._routing.republish(from_amqp(incoming), attempts_before(incoming), delay)
+        with ignoring_connection_errors():
+            await acknowledge(incoming)
+
+    async def _forget_all(self) -> None:
+        for task in self._waiting:
+            task.cancel()
+        await asyncio.gather(*self._waiting, return_exceptions=True)
+
 
 HOLD_SECONDS: Final = 900.0
 """Seconds that a consumer holds an unsettled message before it publishes a copy for later.

@@ -33,14 +33,12 @@ from socratic_bench.domain.aggregates.cell import (
     Cell,
     CellKey,
     Fold,
-    StoredFailure,
-    key_of_failure,
-    key_of_score,
-)
-from socratic_bench.domain.aggregates.facts import (
     RunKey,
     ScoreKey,
+    StoredFailure,
     furthest,
+    key_of_failure,
+    key_of_score,
     outranks,
     run_of,
     score_of,

@@ -10,8 +10,7 @@ from typing import Final
 
 from socratic_bench.adapters.stores.memory.leases import settle
 from socratic_bench.adapters.stores.memory.state import MemoryRole, StoreState
-from socratic_bench.domain.aggregates.cell import Cell, Fold
-from socratic_bench.domain.aggregates.facts import RunKey, ScoreKey, outranks, score_of
+from socratic_bench.domain.aggregates.cell import Cell, Fold, RunKey, ScoreKey, outranks, score_of
 from socratic_bench.domain.leasing import TurnCalls
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure

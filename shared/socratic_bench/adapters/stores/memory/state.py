@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from socratic_bench.adapters.stores.records import microseconds
-from socratic_bench.domain.aggregates.cell import Cell, CellKey, StoredFailure
-from socratic_bench.domain.aggregates.facts import RunKey, ScoreKey
+from socratic_bench.domain.aggregates.cell import Cell, CellKey, RunKey, ScoreKey, StoredFailure
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.fair_share import Share

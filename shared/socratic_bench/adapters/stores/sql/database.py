@@ -30,7 +30,7 @@ from socratic_bench.adapters.stores.sql.transactions import (
 )
 from socratic_bench.concurrency.deadlines import finish_despite_cancel, wait_at_most
 from socratic_bench.errors import InvalidSettings, StoreBroken, StoreError
-from socratic_bench.extras import require_package
+from socratic_bench.plugins import require_package
 
 ADDRESSES: Final = (
     "give sqlite:///path/to/file.db, or sqlite:////path from the root, or "

@@ -28,13 +28,11 @@ from socratic_bench.domain.aggregates.cell import (
     Cell,
     CellKey,
     Fold,
+    RunKey,
+    ScoreKey,
     StoredFailure,
     key_of_failure,
     key_of_score,
-)
-from socratic_bench.domain.aggregates.facts import (
-    RunKey,
-    ScoreKey,
     run_of,
     score_of,
 )

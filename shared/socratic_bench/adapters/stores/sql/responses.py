@@ -27,7 +27,7 @@ from socratic_bench.adapters.stores.sql.response_statements import (
 )
 from socratic_bench.adapters.stores.sql.role import Now, SqlRole, Statements
 from socratic_bench.adapters.stores.sql.transactions import Execute, Transaction
-from socratic_bench.domain.aggregates.facts import outranks
+from socratic_bench.domain.aggregates.cell import outranks
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.ports.stores.leases import LeaseKey

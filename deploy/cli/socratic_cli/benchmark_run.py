@@ -6,6 +6,8 @@ it ends with the process, even after a kill.
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -13,8 +15,8 @@ from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
+from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.memory.leases import MemorySharedLimits
-from socratic_bench.adapters.system.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
 from socratic_bench.errors import ExperimentStopped, SocraticBenchError, StoreBroken
@@ -26,6 +28,7 @@ from socratic_bench.providers.endpoints import Endpoints
 from socratic_bench.results.costs import SpendingFigures
 from socratic_bench.results.experiment_status import why_unscored
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
+from socratic_cli.display.terminal import say
 from socratic_cli.embedded import Benchmark, BenchmarkResult
 from socratic_cli.options.store import database_file, prepared_store
 from socratic_runner.model_pool import OpenClient
@@ -145,3 +148,75 @@ async def outcome_of(benchmark: Benchmark, prospect: Prospect, result: Benchmark
     spending = await store.spending(experiment_id)
     figures = SpendingFigures.of(spending, has_prices=benchmark.experiment.manifest.has_prices)
     return Outcome(result, prospect, comparison, reasons, failures, figures)
+
+
+class WaitNotice:
+    """Reports each kind of trouble once, and the end of the wait once."""
+
+    def __init__(self) -> None:
+        self._told: set[type[Exception]] = set()
+
+    @property
+    def waits(self) -> bool:
+        """True while the last report was a trouble."""
+        return bool(self._told)
+
+    def update(self, error: Exception | None) -> None:
+        """Report the present trouble; None ends the wait."""
+        if error is None:
+            if self._told:
+                say("Going on: the store has the waiting replies.")
+            self._told.clear()
+        elif type(error) not in self._told:
+            self._told.add(type(error))
+            say(
+                f"Waiting: {error}. The benchmark keeps paid replies and continues by itself as "
+                "soon as the store takes them. Ctrl-C stops it."
+            )
+
+
+STOPPING = "Stopping: calls in flight are finished and stored (Ctrl-C: at once)."
+STOPPING_UNSTORED = (
+    "Stopping: paid replies still wait for the store, for some minutes at most "
+    "(Ctrl-C: at once, and they are lost)."
+)
+
+
+@contextmanager
+def stopped_by_interrupt(benchmark: Benchmark, notice: WaitNotice) -> Iterator[None]:
+    """Let the first Ctrl-C finish and store the calls in flight; the second ends at once.
+
+    The second cancels the task in the context, which then raises KeyboardInterrupt. Python's own
+    handler raises it anywhere in the event loop. The loop then loses a callback, and a task that
+    waits for the callback never ends.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    interrupted = False
+
+    def stop() -> None:
+        say(STOPPING_UNSTORED if notice.waits else STOPPING)
+        loop.add_signal_handler(signal.SIGINT, end)
+        benchmark.stop()
+
+    def end() -> None:
+        nonlocal interrupted
+        interrupted = True
+        loop.remove_signal_handler(signal.SIGINT)
+        if task is not None:
+            task.cancel()
+
+    try:
+        loop.add_signal_handler(signal.SIGINT, stop)
+        loop.add_signal_handler(signal.SIGTERM, benchmark.stop)
+    except NotImplementedError:  # Windows: Ctrl-C interrupts at once there
+        yield
+        return
+    try:
+        yield
+    except asyncio.CancelledError:
+        if interrupted:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)

@@ -12,8 +12,8 @@ from socratic_bench.results.costs import SpendingFigures
 from socratic_bench.results.experiment_status import ExperimentStatus, ModelProgress, State
 from socratic_bench.results.formats import MISSING, cost, dollars, moment
 from socratic_bench.results.pending import PendingRun, WaitsFor
+from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import excerpt, name_of
-from socratic_cli.tables.fitting import FittingTable, TableColumn
 
 SENTENCE = 400
 """The most characters of a sentence about a failure."""

@@ -27,9 +27,9 @@ from socratic_bench.results.leaderboard.text_formats import (
     unanimity,
 )
 from socratic_bench.scoring.profile import OVERALL
+from socratic_cli.display import fitting
+from socratic_cli.display.fitting import GAP, FittedTable, TableColumn, fitted_table
 from socratic_cli.display.terminal import excerpt, name_of
-from socratic_cli.tables import fitting
-from socratic_cli.tables.fitting import GAP, FittedTable, TableColumn, fitted_table
 
 REASON_WIDTH = 24
 """The greatest width of the reason for a missing score."""

@@ -12,8 +12,8 @@ from socratic_bench.planning.estimate import Estimate, ModelEstimate, Prospect, 
 from socratic_bench.providers.registry import is_free, is_reference
 from socratic_bench.results.costs import usd
 from socratic_bench.results.formats import MISSING, dollars, moment
+from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import excerpt, name_of
-from socratic_cli.tables.fitting import FittingTable, TableColumn
 
 MODELS_NAMED = 5
 """The most models without a price that are named; the rest are counted."""
