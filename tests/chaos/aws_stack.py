@@ -16,7 +16,7 @@ from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.adapters.stores.dynamodb import keys
 from socratic_bench.adapters.stores.dynamodb.clients import aws_session, parse
 from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.adapters.stores.dynamodb.turns import pending_turns
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.ports.stores.responses import TurnKey
@@ -42,7 +42,7 @@ class AwsStack:
     gateway: AwsGateway
     broker: SqsBroker
     store: DynamoDBStore
-    table: Table
+    table: DynamoTable
     environment: dict[str, str]
     services: dict[str, ServiceProcess] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
@@ -183,7 +183,7 @@ async def aws_stack(seed: int, calls_file: Path, *services: str) -> AsyncIterato
         ending.push_async_callback(broker.close)
         await store.prepare()
         await broker.declare(WORK_QUEUES, BROADCASTS)
-        table = Table(parse(store_url))
+        table = DynamoTable(parse(store_url))
         ending.push_async_callback(table.close)
         environment = {
             **AWS_SETTINGS,

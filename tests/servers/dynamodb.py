@@ -12,7 +12,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from socratic_bench.adapters.stores.dynamodb.clients import aws_session, parse
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from tests.servers import aws_emulator
 from tests.servers.discovery import Server
 
@@ -39,7 +39,7 @@ async def new_table(server: Server = aws_emulator.SERVER) -> AsyncIterator[str]:
     url = f"dynamodb://{name}?endpoint={quote(endpoint, safe='')}"
     with mock.patch.dict(os.environ, aws_emulator.credentials()):
         yield url
-        table = Table(parse(url))
+        table = DynamoTable(parse(url))
         await table.call("delete_table", TableName=name)
         await table.close()
 

@@ -13,7 +13,7 @@ from socratic_api.answers.streams import Streams
 from socratic_api.background_tasks import Deletions, Submissions
 from socratic_api.capabilities import Capabilities
 from socratic_api.endpoints import QuickAnswers
-from socratic_api.http.access import Access, CheckAccess
+from socratic_api.http.access import CheckAccess, RequestAccess
 from socratic_api.http.headers import SecurityHeaders, cross_origin
 from socratic_api.http.problems import HANDLERS
 from socratic_api.openapi import with_openapi
@@ -127,7 +127,7 @@ def build_app(
             Middleware(CountRequests, metrics=HttpMetrics(metrics)),
             *cross_origin(settings.cors_origins),
             Middleware(SecurityHeaders),
-            Middleware(CheckAccess, access=Access(settings)),
+            Middleware(CheckAccess, access=RequestAccess(settings)),
             Middleware(QuickAnswers, endpoints=endpoints),
         ],
         exception_handlers=HANDLERS,

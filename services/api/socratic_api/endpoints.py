@@ -26,7 +26,7 @@ class QueryParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ApiEndpoint:
     """One method of one path."""
 
     path: str
@@ -61,7 +61,7 @@ class Endpoint:
 class QuickAnswers:
     """Middleware that sends ready bodies without a route, a request or a response object."""
 
-    def __init__(self, app: ASGIApp, endpoints: Iterable[Endpoint]) -> None:
+    def __init__(self, app: ASGIApp, endpoints: Iterable[ApiEndpoint]) -> None:
         self._app = app
         self._known = {
             each.path: (each.ready, each.route()) for each in endpoints if each.ready is not None

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON, ReadyBody, make_ready, ready_response
-from socratic_api.endpoints import Endpoint
+from socratic_api.endpoints import ApiEndpoint
 from socratic_api.http.problems import MEDIA_TYPE as PROBLEM_JSON
 from socratic_api.http.problems import Problem
 from socratic_bench.version import __version__
@@ -26,7 +26,7 @@ References = Mapping[tuple[Model, Mode], Mapping[str, Any]]
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
 
-def openapi_document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+def openapi_document(endpoints: Sequence[ApiEndpoint]) -> dict[str, Any]:
     """Return the document as JSON data; it contains every endpoint."""
     references, schemas = _schemas(endpoints)
     paths: dict[str, dict[str, Any]] = {}
@@ -47,7 +47,7 @@ def openapi_document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 
 
 def _schemas(
-    endpoints: Iterable[Endpoint],
+    endpoints: Iterable[ApiEndpoint],
 ) -> tuple[References, dict[str, Any]]:
     wanted: dict[tuple[Model, Mode], None] = {(Problem, "serialization"): None}
     for endpoint in endpoints:
@@ -62,7 +62,7 @@ def _schemas(
     return by_model, definitions.get("$defs", {})
 
 
-def _operation(endpoint: Endpoint, references: References) -> dict[str, Any]:
+def _operation(endpoint: ApiEndpoint, references: References) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": endpoint.handler.__name__,
         "summary": endpoint.summary,
@@ -89,7 +89,7 @@ def _operation(endpoint: Endpoint, references: References) -> dict[str, Any]:
     return operation
 
 
-def _content(endpoint: Endpoint, references: References) -> dict[str, Any]:
+def _content(endpoint: ApiEndpoint, references: References) -> dict[str, Any]:
     content: dict[str, Any]
     if isinstance(endpoint.answer, str):
         content = {endpoint.answer: {"schema": {}}}
@@ -101,7 +101,7 @@ def _content(endpoint: Endpoint, references: References) -> dict[str, Any]:
     return content
 
 
-def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+def _parameters(endpoint: ApiEndpoint) -> list[dict[str, Any]]:
     in_path = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in _PATH_PARAMETER.findall(endpoint.path)
@@ -123,7 +123,7 @@ class OpenApiDocument(RootModel[dict[str, Any]]):
     """An OpenAPI 3.1 document."""
 
 
-def with_openapi(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
+def with_openapi(endpoints: Sequence[ApiEndpoint]) -> list[ApiEndpoint]:
     """Return these endpoints and the one that describes them all, itself included.
 
     The first request makes the description: it takes most of the time of a start, and few ask.
@@ -136,6 +136,6 @@ def with_openapi(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
     async def openapi(request: Request) -> Response:
         return ready_response(request, await asyncio.to_thread(ready))
 
-    itself = Endpoint("/openapi.json", openapi, "This description", OpenApiDocument)
+    itself = ApiEndpoint("/openapi.json", openapi, "This description", OpenApiDocument)
     described = [*endpoints, itself]
     return described

@@ -44,7 +44,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ModelCheck:
     """Asks the models of an experiment the first turn of its first scenario."""
 
     experiment: Experiment
@@ -138,6 +138,6 @@ async def check_models(
     """Ask every model of an experiment once, and close its client."""
     pool = ModelPool(open_client, ConcurrencyLimiters(most=settings.runner_in_flight_per_model))
     try:
-        return await Check(experiment, pool, clock).ask_all()
+        return await ModelCheck(experiment, pool, clock).ask_all()
     finally:
         await pool.close()

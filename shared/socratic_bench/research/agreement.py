@@ -101,7 +101,7 @@ MOST_POINTS: Final = 1_000
 """The most points of a plot; of more pairs every k-th is drawn."""
 
 
-class Limits(BaseModel):
+class DifferenceLimits(BaseModel):
     """The differences of a figure, first profile less second."""
 
     model_config = ConfigDict(frozen=True)
@@ -135,7 +135,7 @@ class FigureAgreement(BaseModel):
     kappa: float | None
     """Cohen's, of scores at or above 0.50: agreement beyond chance."""
 
-    difference: Limits | None
+    difference: DifferenceLimits | None
     points: tuple[tuple[float, float], ...]
     """(first, second) of the pairs, or of every k-th of many."""
 
@@ -288,7 +288,7 @@ def _figure(name: str, one: Sequence[float], other: Sequence[float]) -> FigureAg
         spearman=spearman(one, other),
         concordance=concordance(one, other),
         kappa=kappa_at(MIDPOINT, one, classes),
-        difference=limits and Limits(mean=limits.mean, low=limits.low, high=limits.high),
+        difference=limits and DifferenceLimits(mean=limits.mean, low=limits.low, high=limits.high),
         points=tuple(zip(one[::step], other[::step], strict=True)),
     )
 

@@ -9,8 +9,8 @@ from typing import Final
 from xml.etree.ElementTree import Element, tostring
 
 from socratic_bench.research.agreement import (
+    DifferenceLimits,
     FigureAgreement,
-    Limits,
     ProfileAgreement,
     cost_sentence,
 )
@@ -64,7 +64,7 @@ def cost_sentences(agreement: ProfileAgreement) -> tuple[str, str]:
     )
 
 
-def limits_text(limits: Limits | None) -> str:
+def limits_text(limits: DifferenceLimits | None) -> str:
     """Return the limits of agreement with their signs; a dash without any."""
     return MISSING if limits is None else f"{signed(limits.low)} to {signed(limits.high)}"
 
@@ -77,7 +77,9 @@ def ranks_text(rank: int | None, ranks: tuple[int, int] | None) -> str:
     return str(best) if best == worst else f"{best}–{worst}"
 
 
-def _plot(agreement: ProfileAgreement, each: FigureAgreement, limits: Limits) -> Mapping[str, str]:
+def _plot(
+    agreement: ProfileAgreement, each: FigureAgreement, limits: DifferenceLimits
+) -> Mapping[str, str]:
     """Return a drawing, what it says, and the same drawing as a file that needs no page."""
     said = (
         f"{each.name}: mean difference {signed(limits.mean)}, 95 % limits {limits_text(limits)}, "
@@ -100,7 +102,7 @@ def _plot(agreement: ProfileAgreement, each: FigureAgreement, limits: Limits) ->
     }
 
 
-def _drawing(said: str, each: FigureAgreement, limits: Limits) -> Element:
+def _drawing(said: str, each: FigureAgreement, limits: DifferenceLimits) -> Element:
     size = {"viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "width": f"{_WIDTH}", "height": f"{_HEIGHT}"}
     svg = Element("svg", {**size, "role": "img", "class": "plot"})
     svg.append(_element("title", said))

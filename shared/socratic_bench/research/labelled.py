@@ -18,7 +18,7 @@ _Finite = Annotated[float, Field(allow_inf_nan=False)]
 TUTORS: Final = frozenset({"assistant", "tutor", "teacher", "ai", "model"})
 
 
-class Message(BaseModel):
+class DialogueMessage(BaseModel):
     """A message of a dialogue."""
 
     model_config = ConfigDict(frozen=True)
@@ -46,7 +46,7 @@ class LabelledResponse(BaseModel):
     text: str = ""
     """The response; empty for a dialogue."""
 
-    messages: tuple[Message, ...] = ()
+    messages: tuple[DialogueMessage, ...] = ()
     """A dialogue with one label for all of the tutor's turns: its figures are their means."""
 
     student_message: str = ""

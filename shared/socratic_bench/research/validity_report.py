@@ -21,11 +21,11 @@ FEWEST_TO_JUDGE: Final = 10
 """Groups below which nothing is said to be ahead."""
 
 
-class _Part(BaseModel):
+class _ReportPart(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Paired(_Part):
+class Paired(_ReportPart):
     """A column's AUC minus another column's, on the responses of both."""
 
     other: str
@@ -44,7 +44,7 @@ class Paired(_Part):
         return "ahead" if self.difference > 0 else "loss"
 
 
-class ColumnFigures(_Part):
+class ColumnFigures(_ReportPart):
     """What one column is worth for one label."""
 
     column: str
@@ -80,7 +80,7 @@ class ColumnFigures(_Part):
         return next((each for each in self.differences if each.other == other), None)
 
 
-class Ablation(_Part):
+class Ablation(_ReportPart):
     """The AUC of a profile's overall without one vector, minus that with it."""
 
     profile: str
@@ -89,7 +89,7 @@ class Ablation(_Part):
     interval: Interval | None
 
 
-class LabelFigures(_Part):
+class LabelFigures(_ReportPart):
     """All columns for one label of one set."""
 
     data: str
@@ -109,7 +109,7 @@ class LabelFigures(_Part):
         return next((each for each in self.columns if each.column == name), None)
 
 
-class ConstantBaseline(_Part):
+class ConstantBaseline(_ReportPart):
     """One generic question in place of every response of a set."""
 
     data: str
@@ -124,7 +124,7 @@ class ConstantBaseline(_Part):
     """The share of the set's responses that score less than the constant reply in their place."""
 
 
-class Gaming(_Part):
+class Gaming(_ReportPart):
     """The mean overall of one kind of reply, by profile."""
 
     reply: str
@@ -132,7 +132,7 @@ class Gaming(_Part):
     overall: dict[str, float]
 
 
-class DataSet(_Part):
+class DataSet(_ReportPart):
     """A file that was read."""
 
     name: str
@@ -141,7 +141,7 @@ class DataSet(_Part):
     problems: tuple[str, ...]
 
 
-class ValidityReport(_Part):
+class ValidityReport(_ReportPart):
     """The whole report."""
 
     version: str | None

@@ -22,7 +22,7 @@ MOST_OUTSIDE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class WrongCell:
     """A cell that is not the fold of its rows."""
 
     cell: CellKey
@@ -60,7 +60,7 @@ class Outside:
         )
 
 
-Finding = Difference | Outside
+Finding = WrongCell | Outside
 
 
 async def verify(store: ResultStore, experiment_id: str) -> list[Finding]:
@@ -132,13 +132,13 @@ async def _recompute(
     return cells
 
 
-def _compare(key: CellKey, stored: Cell | None, recomputed: Cell | None) -> list[Difference]:
+def _compare(key: CellKey, stored: Cell | None, recomputed: Cell | None) -> list[WrongCell]:
     """Return the differences; an empty cell equals a missing one."""
     left, right = _figures(stored), _figures(recomputed)
     if stored is not None and recomputed is not None:
         left["dimension"], right["dimension"] = stored.dimension, recomputed.dimension
     return [
-        Difference(key, figure, left.get(figure), right.get(figure))
+        WrongCell(key, figure, left.get(figure), right.get(figure))
         for figure in sorted(left.keys() | right.keys())
         if left.get(figure) != right.get(figure)
     ]

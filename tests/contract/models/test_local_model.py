@@ -95,7 +95,7 @@ def test_stopping_a_call_stops_the_model_itself(monkeypatch):
     assert len(taken) > 200
     taken.clear()
     stop_at = 20
-    with pytest.raises(llama.Stopped):
+    with pytest.raises(llama.CallStopped):
         model.complete(long, threading.Event()).result()
     model.close()
     assert len(taken) == stop_at

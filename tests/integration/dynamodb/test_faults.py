@@ -12,9 +12,9 @@ import pytest
 
 from socratic_bench.adapters.stores.dynamodb import table as table_module
 from socratic_bench.adapters.stores.dynamodb.clients import parse
-from socratic_bench.adapters.stores.dynamodb.items import Key
+from socratic_bench.adapters.stores.dynamodb.items import ItemKey
 from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.errors import StoreUnavailable
 from socratic_bench.ports.stores.leases import CallCount, CallEnd, Spending
@@ -140,7 +140,7 @@ async def test_a_throttled_table_is_not_taken_for_one_with_other_writers(
     await made.close()
     async with serving(gateway), waiting_for("the write"):
         address = table.partition("?")[0]
-        through = Table(parse(f"{address}?endpoint={quote(gateway.url, safe='')}"))
+        through = DynamoTable(parse(f"{address}?endpoint={quote(gateway.url, safe='')}"))
         with pytest.raises(StoreUnavailable, match="the table took no more requests"):
-            await through.update(Key("a", "b"), "SET #figure = :figure", {"figure": 1})
+            await through.update(ItemKey("a", "b"), "SET #figure = :figure", {"figure": 1})
         await through.close()

@@ -15,7 +15,7 @@ from socratic_bench.adapters.stores.dynamodb import keys
 from socratic_bench.adapters.stores.dynamodb.clients import parse
 from socratic_bench.adapters.stores.dynamodb.items import at, size
 from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import StoreBroken, StoreRefused
 from tests.contract.store.facts import (
@@ -41,9 +41,9 @@ async def url() -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def table(url: str) -> AsyncIterator[Table]:
+async def table(url: str) -> AsyncIterator[DynamoTable]:
     """The table past the store."""
-    table = Table(parse(url))
+    table = DynamoTable(parse(url))
     yield table
     await table.close()
 
@@ -66,7 +66,9 @@ async def test_without_an_endpoint_in_the_address_no_table_is_made() -> None:
         await store.close()
 
 
-async def test_a_table_of_a_newer_version_is_left_alone(store: DynamoDBStore, table: Table) -> None:
+async def test_a_table_of_a_newer_version_is_left_alone(
+    store: DynamoDBStore, table: DynamoTable
+) -> None:
     await table.put(at(keys.SCHEMA, {"schema": 3, "oldest_reader": 2}))
     for method in (store.prepare, store.check_readable):
         with pytest.raises(StoreBroken, match="upgrade"):
@@ -74,7 +76,7 @@ async def test_a_table_of_a_newer_version_is_left_alone(store: DynamoDBStore, ta
 
 
 async def test_a_table_of_a_newer_version_that_this_one_may_read_is_used(
-    store: DynamoDBStore, table: Table
+    store: DynamoDBStore, table: DynamoTable
 ) -> None:
     await table.put(at(keys.SCHEMA, {"schema": 3, "oldest_reader": 1}))
     await store.prepare()
@@ -82,7 +84,7 @@ async def test_a_table_of_a_newer_version_that_this_one_may_read_is_used(
 
 
 async def test_a_turn_leaves_the_turns_before_it_to_their_own_items(
-    store: DynamoDBStore, table: Table
+    store: DynamoDBStore, table: DynamoTable
 ) -> None:
     words = Random(1)
     run = a_run()
@@ -148,13 +150,13 @@ async def test_failures_are_counted_with_a_request_for_each_hundred_runs(
     await store.fold([], [a_failure(run) for run in runs])
     await record_unleased(store, [a_response(run, last_turn=False) for run in runs[:30]])
     requests: Counter[str] = Counter()
-    call = Table.call
+    call = DynamoTable.call
 
-    async def counted(table: Table, operation: str, **parameters: Any) -> Mapping[str, Any]:
+    async def counted(table: DynamoTable, operation: str, **parameters: Any) -> Mapping[str, Any]:
         requests[operation] += 1
         return await call(table, operation, **parameters)
 
-    monkeypatch.setattr(Table, "call", counted)
+    monkeypatch.setattr(DynamoTable, "call", counted)
     kinds = await store.failure_kinds(experiment.experiment_id)
 
     assert sum(each.runs for each in kinds) == len(runs) == 240

@@ -8,7 +8,7 @@ import pytest
 
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.adapters.brokers.sqs.copies import Copies
-from socratic_bench.adapters.brokers.sqs.wire import State
+from socratic_bench.adapters.brokers.sqs.wire import WireState
 from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import LONG_DELAY, Traffic, ids, message, messages, new_queue
@@ -89,7 +89,7 @@ async def test_a_delay_above_15_minutes_is_delayed_again(
     # What a consumer gets after the first 15 minutes of a longer delay.
     early = Copies(broker._sender, declared.work, declared.queue, declared.dead)
     loop_time = early._now() + LONG_DELAY
-    await early.again([message(queue, 1)], State(attempts=1, due=loop_time))
+    await early.again([message(queue, 1)], WireState(attempts=1, due=loop_time))
     async with broker.consume(queue.name, prefetch=1) as consumer:
         assert await traffic.receives_nothing(consumer)
         await traffic.until_depth(broker, queue, 1)

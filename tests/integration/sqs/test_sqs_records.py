@@ -11,7 +11,7 @@ import pytest
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.adapters.brokers.sqs.copies import Copies
 from socratic_bench.adapters.brokers.sqs.sender import Claims
-from socratic_bench.adapters.brokers.sqs.wire import State
+from socratic_bench.adapters.brokers.sqs.wire import WireState
 from socratic_bench.concurrency.deadlines import cancelled
 from socratic_bench.consuming.outcomes import Ack, DeadLetterIt, RetryLater
 from socratic_bench.errors import BrokerUnavailable
@@ -160,7 +160,7 @@ async def test_a_record_that_is_not_due_goes_back_uncounted(
 ) -> None:
     declared = broker._queue(queue.name)
     copies = Copies(broker._sender, declared.work, declared.queue, declared.dead)
-    await copies.again([message(queue, 1)], State(due=copies._now() + 3_000))
+    await copies.again([message(queue, 1)], WireState(due=copies._now() + 3_000))
     event = await _event(broker, queue)
     batch = broker.records(queue.name)
     assert await batch.take(event) == []

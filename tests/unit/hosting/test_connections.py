@@ -15,7 +15,7 @@ from starlette.routing import Route
 from socratic_bench.hosting.http.server import (
     HEAD_BYTES,
     MOST_CONNECTIONS,
-    Limits,
+    ConnectionLimits,
     most_connections,
     serving,
 )
@@ -88,7 +88,7 @@ class Server:
 @asynccontextmanager
 async def server(most: int = MOST, **seconds: float) -> AsyncIterator[Server]:
     patient = {"head": NEVER, "body": NEVER, "reading": NEVER, "look": 0.05}
-    limits = Limits(most, **{**patient, **seconds})
+    limits = ConnectionLimits(most, **{**patient, **seconds})
     async with serving(APP, "127.0.0.1", 0, shutdown_timeout=1, limits=limits) as address:
         speaking = Server(address)
         try:

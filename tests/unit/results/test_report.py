@@ -16,7 +16,12 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import UnknownExperiment
-from socratic_bench.research.agreement import NO_CALLS, FigureAgreement, Limits, ProfileAgreement
+from socratic_bench.research.agreement import (
+    NO_CALLS,
+    DifferenceLimits,
+    FigureAgreement,
+    ProfileAgreement,
+)
 from socratic_bench.research.agreement_page import agreement_page
 from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from socratic_bench.results.pages import bibtex, report_page
@@ -120,7 +125,7 @@ async def test_hostile_names_and_prompts_are_text(store: MemoryStore) -> None:
 
 @given(name=st.text(min_size=1))
 def test_any_text_stays_text(name: str) -> None:
-    limits = Limits(mean=0.0, low=0.0, high=0.0)
+    limits = DifferenceLimits(mean=0.0, low=0.0, high=0.0)
     figures = FigureAgreement(
         name=name,
         pairs=1,

@@ -50,7 +50,7 @@ class Architecture(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PackageTarget:
     """What a package is built for."""
 
     architecture: Architecture
@@ -58,7 +58,7 @@ class Target:
     """The version with its minor number alone, such as 3.12."""
 
     @classmethod
-    def of_this_python(cls, architecture: Architecture) -> Target:
+    def of_this_python(cls, architecture: Architecture) -> PackageTarget:
         """Return the target that this interpreter can compile for. Raises SystemExit."""
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
         if python not in RUNTIMES:
@@ -103,7 +103,7 @@ def needs_of(root: Path, distribution: str, *extras: str) -> set[str]:
     return found
 
 
-def install(needs: Sequence[str], lock: Path, target: Target, folder: Path) -> None:
+def install(needs: Sequence[str], lock: Path, target: PackageTarget, folder: Path) -> None:
     """Install wheels of the lock file into `folder`, those that the needs lead to.
 
     pip checks hashes for a whole lock file alone: it fetches all wheels, then installs from them,
@@ -117,7 +117,7 @@ def install(needs: Sequence[str], lock: Path, target: Target, folder: Path) -> N
     shutil.rmtree(folder / "bin", ignore_errors=True)
 
 
-def _pip(command: str, target: Target, *words: str | Path, **variables: str) -> None:
+def _pip(command: str, target: PackageTarget, *words: str | Path, **variables: str) -> None:
     platforms = [word for each in target.platforms() for word in ("--platform", each)]
     subprocess.run(
         [
@@ -195,7 +195,7 @@ class Package:
     unzipped: int
 
 
-def build(target: Target, into: Path) -> Mapping[str, Package]:
+def build(target: PackageTarget, into: Path) -> Mapping[str, Package]:
     """Build all packages into the folder; returns them by name.
 
     Raises SystemExit if one is too large.
@@ -224,7 +224,7 @@ def release_of(packages: Mapping[str, Package]) -> str:
     return f"{version['__version__']}-{hashlib.sha256(digests.encode()).hexdigest()[:10]}"
 
 
-def _layer(target: Target, into: Path) -> Package:
+def _layer(target: PackageTarget, into: Path) -> Package:
     with tempfile.TemporaryDirectory(prefix="socratic-layer-") as temporary:
         folder = Path(temporary)
         python = folder / "python"
@@ -281,7 +281,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--into", type=Path, default=ROOT / "build" / "aws")
     given = parser.parse_args(arguments)
-    packages = build(Target.of_this_python(given.architecture), given.into)
+    packages = build(PackageTarget.of_this_python(given.architecture), given.into)
     for name, package in packages.items():
         sizes = f"{_megabytes(package.zipped):>9} zipped {_megabytes(package.unzipped):>9} unzipped"
         sys.stdout.write(f"{name:8} {sizes}  {package.sha256[:12]}\n")

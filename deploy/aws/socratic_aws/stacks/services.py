@@ -19,7 +19,7 @@ VISIBILITY_FACTOR: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Consumption:
+class ConsumedQueue:
     """A queue, and how its messages reach a function."""
 
     queue: WorkQueue
@@ -44,7 +44,7 @@ class Service:
     memory: int
     """MB; the share of a processor grows with it."""
 
-    consumes: tuple[Consumption, ...] = ()
+    consumes: tuple[ConsumedQueue, ...] = ()
     publishes: tuple[WorkQueue, ...] = ()
     entry_point: str = "lambda_function"
     """The module with the handler."""
@@ -70,7 +70,7 @@ RUNNER: Final = Service(
     "runner",
     timeout=300,
     memory=512,
-    consumes=(Consumption(RUNNER_RUN_REQUESTED, batch=1, window=0, concurrency=10),),
+    consumes=(ConsumedQueue(RUNNER_RUN_REQUESTED, batch=1, window=0, concurrency=10),),
     publishes=(JUDGE_RESPONSE_RECORDED, CURATOR_RUN_FAILED),
     store="write",
 )
@@ -78,7 +78,7 @@ JUDGE: Final = Service(
     "judge",
     timeout=60,
     memory=512,
-    consumes=(Consumption(JUDGE_RESPONSE_RECORDED, batch=10, window=0, concurrency=5),),
+    consumes=(ConsumedQueue(JUDGE_RESPONSE_RECORDED, batch=10, window=0, concurrency=5),),
     publishes=(CURATOR_RESPONSE_SCORED,),
 )
 # A fold rewrites every cell that it touches: few large ones are cheap.
@@ -87,8 +87,8 @@ CURATOR: Final = Service(
     timeout=60,
     memory=512,
     consumes=(
-        Consumption(CURATOR_RESPONSE_SCORED, batch=10, window=1, concurrency=2),
-        Consumption(CURATOR_RUN_FAILED, batch=10, window=1, concurrency=2),
+        ConsumedQueue(CURATOR_RESPONSE_SCORED, batch=10, window=1, concurrency=2),
+        ConsumedQueue(CURATOR_RUN_FAILED, batch=10, window=1, concurrency=2),
     ),
     announces=True,
     store="write",

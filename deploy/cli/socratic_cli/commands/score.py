@@ -18,7 +18,7 @@ from socratic_bench.scoring.profile import CANONICAL, OVERALL
 from socratic_bench.scoring.profiles import profile_named
 from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import excerpt, standard_output
-from socratic_cli.reading.transcripts import LeftOut, ScoredLine, scored_lines
+from socratic_cli.reading.transcripts import ScoredLine, UnscoredRows, scored_lines
 
 
 def print_score_table(lines: Iterable[ScoredLine], vectors: Sequence[str]) -> list[str]:
@@ -104,7 +104,7 @@ def score(file: str, output: str, whole: bool, profile: str) -> None:
     The command reports each unreadable line and scores the others.
     """
     vectors = profile_named(profile).vectors
-    left_out = LeftOut()
+    left_out = UnscoredRows()
     with _opened(file) as lines:
         scored = scored_lines(
             lines, name=_name(file), whole=whole, profile=profile, left_out=left_out

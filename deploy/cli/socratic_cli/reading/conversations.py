@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from socratic_bench.errors import InvalidInput
 from socratic_bench.scoring.exchange import EarlierTurn, Status
 from socratic_bench.scoring.score import MOST_TOKENS
-from socratic_cli.reading.messages import Side, content_of, side_of, speaker_of, status_of
+from socratic_cli.reading.messages import SpeakerSide, content_of, side_of, speaker_of, status_of
 
 CHAT_KEYS: Final = ("messages", "conversations", "conversation")
 """The keys of a record that hold the messages of a chat."""
@@ -59,7 +59,7 @@ def student_and_turns(messages: object) -> dict[str, Any] | None:
     if not isinstance(messages, list):
         return None
     said = list(_said_in(messages))
-    if not said or said[-1].side is not Side.STUDENT:
+    if not said or said[-1].side is not SpeakerSide.STUDENT:
         return None
     turns = _Turns()
     for each in said:
@@ -79,7 +79,7 @@ def of_chat(messages: object) -> list[dict[str, Any]]:
     turns = _Turns()
     answers: list[dict[str, Any]] = []
     for each in _said_in(messages):
-        if each.side is Side.TUTOR and each.is_answer:
+        if each.side is SpeakerSide.TUTOR and each.is_answer:
             end = {} if each.status is None else {"status": each.status}
             before = {"student_message": turns.student, "earlier_turns": list(turns.earlier)}
             answers.append({"text": each.text, **before, **end})
@@ -92,7 +92,7 @@ def of_chat(messages: object) -> list[dict[str, Any]]:
 class _Said(NamedTuple):
     """One message of a chat."""
 
-    side: Side
+    side: SpeakerSide
     text: str
     status: Status | None
     is_answer: bool
@@ -112,9 +112,9 @@ class _Turns:
 
     def add(self, said: _Said) -> None:
         """Go on by one message."""
-        if said.side is Side.STUDENT:
+        if said.side is SpeakerSide.STUDENT:
             self._student.append(said.text)
-        elif said.side is Side.TUTOR:
+        elif said.side is SpeakerSide.TUTOR:
             self.earlier.append(EarlierTurn(self.student, said.text, None, said.status))
             self._student = []
 
@@ -126,11 +126,11 @@ def _said_in(messages: list[object]) -> Iterator[_Said]:
         if not isinstance(message, Mapping):
             raise TypeError(f"{place} must be an object with `role`, not {_shown(message)}")
         side = _side(place, message)
-        if side is Side.NEITHER:
+        if side is SpeakerSide.NEITHER:
             continue
         written = [message[key] for key in _WRITTEN if message.get(key) is not None]
         if not written:
-            if side is Side.STUDENT and "content" not in message:
+            if side is SpeakerSide.STUDENT and "content" not in message:
                 raise TypeError(f"{place} needs a `content` of text alone")
             continue
         content = content_of(written[0])
@@ -140,7 +140,7 @@ def _said_in(messages: list[object]) -> Iterator[_Said]:
         yield _Said(side, content.text, status, message.get("weight") != 0)
 
 
-def _side(place: str, message: Mapping[str, Any]) -> Side:
+def _side(place: str, message: Mapping[str, Any]) -> SpeakerSide:
     try:
         side = speaker_of(message)
     except ValueError as error:
@@ -179,14 +179,14 @@ class Spoken(NamedTuple):
     number: int
     """The line where it begins, from 1."""
 
-    side: Side
+    side: SpeakerSide
     text: str
 
 
 def is_dialogue(text: str) -> bool:
     """Whether lines begin with both sides, or every line that is not blank with one of them."""
     sides = {side_of(label["who"]) for label in _AT_A_LINE.finditer(text)}
-    if Side.STUDENT in sides and Side.TUTOR in sides:
+    if SpeakerSide.STUDENT in sides and SpeakerSide.TUTOR in sides:
         return True
     lines = (line for line in text.splitlines() if line.strip())
     return bool(sides) and all(_LABEL.match(line) for line in lines)
@@ -203,7 +203,7 @@ def spoken_in(name: str, lines: Sequence[str]) -> Iterator[Spoken]:
         if not line.strip():
             follows = False
         elif (label := _LABEL.match(line)) is not None:
-            side = side_of(label["who"]) or Side.NEITHER
+            side = side_of(label["who"]) or SpeakerSide.NEITHER
             turns.append(Spoken(number, side, line[label.end() :].rstrip()))
             follows = True
         elif follows and not _A_NAME.match(line):

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
 from socratic_bench.errors import InvalidInput
-from socratic_cli.reading.messages import Side, side_of
+from socratic_cli.reading.messages import SpeakerSide, side_of
 
 _AS_LINES: Final = "give each answer as a JSON line with `text`, and `student_message` if known"
 
@@ -105,7 +105,11 @@ _MARKED: Final = re.compile(
     r"(?:[ \t]*\([^)\n]*\))?[ \t]*(?::?\*\*|:?__|:|$)",
     re.MULTILINE,
 )
-_PROMPT_AND_RESPONSE: Final = {"prompt": Side.STUDENT, "response": Side.TUTOR, "you": Side.STUDENT}
+_PROMPT_AND_RESPONSE: Final = {
+    "prompt": SpeakerSide.STUDENT,
+    "response": SpeakerSide.TUTOR,
+    "you": SpeakerSide.STUDENT,
+}
 
 
 def refuse_foreign_text(name: str, start: str) -> None:
@@ -144,7 +148,7 @@ def _is_markdown_chat(text: str) -> bool:
     for marked in _MARKED.finditer(text):
         word = marked["who"].strip().casefold()
         sides.add(_PROMPT_AND_RESPONSE.get(word) or side_of(word))
-    return Side.STUDENT in sides and Side.TUTOR in sides
+    return SpeakerSide.STUDENT in sides and SpeakerSide.TUTOR in sides
 
 
 _TURN: Final = re.compile(
@@ -173,7 +177,7 @@ def no_answer(text: str) -> str | None:
     if begins is None or side_of(begins["who"]) is None:
         return None
     sides = {side_of(turn["who"]) for turn in _TURN.finditer(text)}
-    both = Side.STUDENT in sides and Side.TUTOR in sides
+    both = SpeakerSide.STUDENT in sides and SpeakerSide.TUTOR in sides
     return "a whole dialogue (lines of both sides)" if both else None
 
 

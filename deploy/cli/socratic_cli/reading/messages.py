@@ -96,7 +96,7 @@ def status_of(value: Mapping[str, Any]) -> Status | None:
     return _UNFINISHED.get(status) if isinstance(status, str) else None
 
 
-class Side(Enum):
+class SpeakerSide(Enum):
     """A side of a tutoring conversation; each value is a name of it, too."""
 
     STUDENT = "student"
@@ -106,9 +106,9 @@ class Side(Enum):
 
 
 _NAMES: Final = {
-    Side.STUDENT: "user human prompter student students learner pupil seeker s sn ss",
-    Side.TUTOR: "assistant gpt chatgpt claude gemini bot chatbot model ai tutor teacher t",
-    Side.NEITHER: "system developer tool function",
+    SpeakerSide.STUDENT: "user human prompter student students learner pupil seeker s sn ss",
+    SpeakerSide.TUTOR: "assistant gpt chatgpt claude gemini bot chatbot model ai tutor teacher t",
+    SpeakerSide.NEITHER: "system developer tool function",
 }
 _SIDES: Final = {name: side for side, names in _NAMES.items() for name in names.split()}
 
@@ -129,7 +129,7 @@ SPEAKER_FIELDS: Final = frozenset(
 """The fields that may name the speaker of a row."""
 
 
-def side_of(name: str) -> Side | None:
+def side_of(name: str) -> SpeakerSide | None:
     """Return the side of a speaker's name, compared without case, blanks or a colon at its end;
     None for an unknown name.
     """
@@ -138,17 +138,17 @@ def side_of(name: str) -> Side | None:
         return side
     if numbered := _NUMBERED.match(plain):
         return _SIDES[numbered[1]]
-    return Side.TUTOR if _TITLED.match(plain) else None
+    return SpeakerSide.TUTOR if _TITLED.match(plain) else None
 
 
-def speaker_of(record: Mapping[str, Any]) -> Side | None:
+def speaker_of(record: Mapping[str, Any]) -> SpeakerSide | None:
     """Return the side that says a row or a message; None if it names no speaker.
 
     Raises ValueError for an unknown name.
     """
     by_user = record.get(_WRITTEN_BY_USER)
     if by_user is not None:
-        return Side.STUDENT if by_user is True or _is_true(by_user) else Side.TUTOR
+        return SpeakerSide.STUDENT if by_user is True or _is_true(by_user) else SpeakerSide.TUTOR
     unknown: tuple[str, str] | None = None
     for field in _NAMED_FIELDS:
         name = _value(record, field)

@@ -18,7 +18,7 @@ from socratic_cli.reading.answers import answers_of, is_plain, names_speaker, sa
 from socratic_cli.reading.conversations import earlier_turns_of, student_message_of
 from socratic_cli.reading.files import TEXT_KEYS, Entry, entries, keys_named
 from socratic_cli.reading.foreign_files import foreign_record, no_answer
-from socratic_cli.reading.messages import Side, speaker_of
+from socratic_cli.reading.messages import SpeakerSide, speaker_of
 
 CONVERTED = "converted"
 """The status of a record with the predecessor's scores, converted to the scale 0 to 1."""
@@ -43,7 +43,7 @@ class ScoredLine:
 
 
 @dataclass(slots=True)
-class LeftOut:
+class UnscoredRows:
     """The rows that nobody scores, because the tutor does not say them."""
 
     students: int = 0
@@ -71,7 +71,7 @@ class LeftOut:
 
 
 def scored_lines(
-    lines: Iterable[bytes], *, name: str, whole: bool, profile: str, left_out: LeftOut
+    lines: Iterable[bytes], *, name: str, whole: bool, profile: str, left_out: UnscoredRows
 ) -> Iterator[ScoredLine]:
     """Score every response of a file, in order, and count in `left_out` the rows of others.
 
@@ -87,7 +87,9 @@ def scored_lines(
         raise InvalidInput(f"{name} has no answer of a tutor: {left_out}")
 
 
-def _scored(entry: Entry, profile: str, asked: _Asked, left_out: LeftOut) -> Iterable[ScoredLine]:
+def _scored(
+    entry: Entry, profile: str, asked: _Asked, left_out: UnscoredRows
+) -> Iterable[ScoredLine]:
     if entry.problem is not None or entry.content is None:
         problem = entry.problem or "cannot be read"
         return (_failed(entry, "", profile, problem, entry.content),)
@@ -132,16 +134,16 @@ _CONVERSATIONS: Final = (
 
 
 def _scored_answers(
-    entry: Entry, record: Mapping[str, Any], profile: str, asked: _Asked, left_out: LeftOut
+    entry: Entry, record: Mapping[str, Any], profile: str, asked: _Asked, left_out: UnscoredRows
 ) -> Iterator[ScoredLine]:
     """Score the answers of a row that names its speaker, or has another shape than `text`."""
     try:
         side = speaker_of(record) if names_speaker(record) else None
-        if side is Side.STUDENT:
+        if side is SpeakerSide.STUDENT:
             asked.add(record)
             left_out.students += 1
             return
-        if side is Side.NEITHER:
+        if side is SpeakerSide.NEITHER:
             left_out.others += 1
             return
         answers = answers_of(record)
@@ -150,7 +152,7 @@ def _scored_answers(
         return
     if not answers:
         left_out.silent += 1
-    before = asked.take(record) if side is Side.TUTOR else {}
+    before = asked.take(record) if side is SpeakerSide.TUTOR else {}
     for answer in answers:
         yield _scored_record(entry, {**before, **answer}, profile)
 

@@ -59,7 +59,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class Access:
+class RequestAccess:
     """Decides about requests by their headers."""
 
     def __init__(self, settings: ApiSettings) -> None:
@@ -139,7 +139,7 @@ class Access:
 class CheckAccess:
     """Middleware that answers refused requests."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    def __init__(self, app: ASGIApp, access: RequestAccess) -> None:
         self._app = app
         self._access = access
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON, make_ready, ready_response
 from socratic_api.capabilities import Capabilities
-from socratic_api.endpoints import Endpoint
+from socratic_api.endpoints import ApiEndpoint
 from socratic_api.http.problems import RETRY_SECONDS, problem
 from socratic_bench.hosting.http.readiness import Readiness
 from socratic_bench.hosting.metrics import CONTENT_TYPE, Metrics
@@ -36,7 +36,7 @@ class ApiCapabilities(BaseModel):
     """Whether scoring and changes take a key."""
 
 
-def capability_endpoints(capabilities: Capabilities, *, needs_key: bool) -> list[Endpoint]:
+def capability_endpoints(capabilities: Capabilities, *, needs_key: bool) -> list[ApiEndpoint]:
     """Return the endpoint of the abilities, which stay the same while the API runs."""
     abilities = ApiCapabilities(
         starts=capabilities.broker is not None,
@@ -50,7 +50,7 @@ def capability_endpoints(capabilities: Capabilities, *, needs_key: bool) -> list
         return ready_response(request, ready)
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/capabilities",
             show_capabilities,
             "Whether this API starts and changes experiments, sends events, and takes keys",
@@ -70,7 +70,7 @@ class Health(BaseModel):
 _OK = to_json(Health())
 
 
-def health_endpoints(readiness: Readiness, metrics: Metrics) -> list[Endpoint]:
+def health_endpoints(readiness: Readiness, metrics: Metrics) -> list[ApiEndpoint]:
     """Return the endpoints of liveness, readiness and metrics."""
 
     async def is_alive(_request: Request) -> Response:
@@ -90,15 +90,15 @@ def health_endpoints(readiness: Readiness, metrics: Metrics) -> list[Endpoint]:
             return Response(metrics.text(), media_type=CONTENT_TYPE)
 
     return [
-        Endpoint("/healthz", is_alive, "The process answers", Health),
-        Endpoint(
+        ApiEndpoint("/healthz", is_alive, "The process answers", Health),
+        ApiEndpoint(
             "/readyz",
             is_ready,
             "The service has started and the store answers",
             Health,
             problems={503: "It is starting or draining, or the store does not answer"},
         ),
-        Endpoint(
+        ApiEndpoint(
             "/metrics", show_metrics, "What was answered, as Prometheus reads it", "text/plain"
         ),
     ]

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from socratic_api.answers.ready_bytes import JSON
 from socratic_api.background_tasks import Deletions
 from socratic_api.capabilities import Capabilities, Prepare
-from socratic_api.endpoints import Endpoint
+from socratic_api.endpoints import ApiEndpoint
 from socratic_api.http.bodies import read_body, require_json
 from socratic_api.http.problems import Conflict
 from socratic_api.routes.experiments import PATH, named_in
@@ -94,7 +94,7 @@ class Deleted(BaseModel):
 
 def change_endpoints(
     store: Experiments, prepare: Prepare, capabilities: Capabilities, deletions: Deletions
-) -> list[Endpoint]:
+) -> list[ApiEndpoint]:
     """Return the endpoints that change one experiment, named by its whole id."""
 
     async def change_experiment(request: Request) -> Response:
@@ -119,7 +119,7 @@ def change_endpoints(
         return Response(to_json(answer), media_type=JSON)
 
     return [
-        Endpoint(
+        ApiEndpoint(
             PATH,
             change_experiment,
             "Pause, resume or cancel an experiment, named by its whole id",
@@ -135,7 +135,7 @@ def change_endpoints(
                 422: "The body names no such state",
             },
         ),
-        Endpoint(
+        ApiEndpoint(
             PATH,
             delete_experiment,
             "Delete an experiment, named by its whole id, with all its results, for good",
@@ -210,7 +210,7 @@ class RescoreAnswer(BaseModel):
 
 def rescore_endpoints(
     store: RescoreStore, capabilities: Capabilities, clock: Clock
-) -> list[Endpoint]:
+) -> list[ApiEndpoint]:
     """Return the endpoint. It publishes to the broker of the `capabilities`."""
 
     async def rescore_experiment(request: Request) -> Response:
@@ -251,7 +251,7 @@ def rescore_endpoints(
         )
 
     return [
-        Endpoint(
+        ApiEndpoint(
             f"{PATH}/rescore",
             rescore_experiment,
             "Have the stored responses of an experiment scored by another profile",

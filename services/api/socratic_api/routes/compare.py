@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
-from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.endpoints import ApiEndpoint, QueryParameter
 from socratic_api.routes.query import (
     EXPERIMENT,
     PROFILE,
@@ -42,7 +42,7 @@ _MARGIN = QueryParameter(
 )
 
 
-def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
+def endpoints(store: ResultStore, ready: ReadyBytes) -> list[ApiEndpoint]:
     """Return the endpoint, encoded once for each pair and revision of the store."""
 
     async def compare_two(request: Request) -> Response:
@@ -62,7 +62,7 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[Endpoint]:
         return ready_response(request, await ready.get(f"compare {key}", encode))
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/compare",
             compare_two,
             "Two models on the scenarios of both: differences, and whether chance explains them",

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import ReadyBody, make_ready, ready_response
-from socratic_api.endpoints import Endpoint
+from socratic_api.endpoints import ApiEndpoint
 from socratic_api.pages import DOCUMENT, not_built, read_pages, render
 
 _HTML = "text/html; charset=utf-8"
@@ -26,7 +26,7 @@ _MEDIA_TYPES = {
 }
 
 
-def endpoints(static: Traversable | None = None) -> list[Endpoint]:
+def endpoints(static: Traversable | None = None) -> list[ApiEndpoint]:
     """The pages, and the styles, scripts and images they use; `static` holds what was built."""
     static = static or files("socratic_api") / "static"
     read = read_pages(static)
@@ -56,18 +56,18 @@ def endpoints(static: Traversable | None = None) -> list[Endpoint]:
 
     unknown = "There is no such file"
     return [
-        Endpoint("/", front_page, "The ranking, as a page", "text/html"),
-        Endpoint(
+        ApiEndpoint("/", front_page, "The ranking, as a page", "text/html"),
+        ApiEndpoint(
             "/{page}.html",
             page,
             "A page of the dashboard: `research`, `methodology`, or one that is installed besides",
             "text/html",
             problems={404: "There is no such page"},
         ),
-        Endpoint(
+        ApiEndpoint(
             "/assets/{name}", asset, "What the pages are made of", "*/*", problems={404: unknown}
         ),
-        Endpoint(
+        ApiEndpoint(
             "/assets/{page}/{name}",
             asset_of_installed_page,
             "What an installed page is made of",

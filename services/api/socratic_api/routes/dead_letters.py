@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON, make_ready, ready_response
 from socratic_api.capabilities import Capabilities
-from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.endpoints import ApiEndpoint, QueryParameter
 from socratic_api.http.bodies import read_body, require_json
 from socratic_api.routes.query import whole_number
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
@@ -89,7 +89,7 @@ class Redriven(BaseModel):
     """Their number by queue."""
 
 
-def endpoints(capabilities: Capabilities) -> list[Endpoint]:
+def endpoints(capabilities: Capabilities) -> list[ApiEndpoint]:
     """Return the endpoints of the dead letters."""
 
     async def list_dead_letters(request: Request) -> Response:
@@ -106,7 +106,7 @@ def endpoints(capabilities: Capabilities) -> list[Endpoint]:
         return Response(to_json(await _redrive(broker, wanted)), media_type=JSON)
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/dead-letters",
             list_dead_letters,
             "Messages that no service could handle, by queue, with their reasons",
@@ -126,7 +126,7 @@ def endpoints(capabilities: Capabilities) -> list[Endpoint]:
             ),
             problems={422: "`limit` is out of bounds", 503: "The broker does not answer"},
         ),
-        Endpoint(
+        ApiEndpoint(
             "/api/dead-letters/redrive",
             redrive_dead_letters,
             "Put dead letters back into their queues, where services handle them as new messages",

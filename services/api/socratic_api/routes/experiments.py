@@ -15,7 +15,7 @@ from starlette.responses import Response
 from socratic_api.answers.ready_bytes import ReadyBody, ReadyBytes, make_ready, ready_response
 from socratic_api.answers.streams import MEDIA_TYPE, MOST_STREAMS, Streams
 from socratic_api.capabilities import Capabilities
-from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.endpoints import ApiEndpoint, QueryParameter
 from socratic_api.http.problems import Conflict
 from socratic_api.routes.query import (
     OFFSET_LIMIT,
@@ -107,7 +107,7 @@ def detail_reader(store: DetailStore, ready: ReadyBytes, clock: Clock) -> Read:
     return read
 
 
-def experiment_endpoints(store: DetailStore, read: Read) -> list[Endpoint]:
+def experiment_endpoints(store: DetailStore, read: Read) -> list[ApiEndpoint]:
     """Return the endpoints that read one experiment."""
 
     async def show_experiment(request: Request) -> Response:
@@ -119,7 +119,7 @@ def experiment_endpoints(store: DetailStore, read: Read) -> list[Endpoint]:
         return ready_response(request, make_ready(body, "application/json"))
 
     return [
-        Endpoint(
+        ApiEndpoint(
             PATH,
             show_experiment,
             "One experiment: progress by model, failures with reasons, cost so far, state",
@@ -128,7 +128,7 @@ def experiment_endpoints(store: DetailStore, read: Read) -> list[Endpoint]:
             "experiment has.",
             problems=PROBLEMS,
         ),
-        Endpoint(
+        ApiEndpoint(
             f"{PATH}/pending",
             list_pending_runs,
             "The first pending runs of an experiment by name, and what each waits for",
@@ -220,7 +220,7 @@ class ExperimentPage(BaseModel):
     """Where the next page begins; null after the last."""
 
 
-def listing_endpoints(store: StatusStore, ready: ReadyBytes, clock: Clock) -> list[Endpoint]:
+def listing_endpoints(store: StatusStore, ready: ReadyBytes, clock: Clock) -> list[ApiEndpoint]:
     """Return the endpoint of the experiments, a page at a time."""
 
     async def list_experiments(request: Request) -> Response:
@@ -244,7 +244,7 @@ def listing_endpoints(store: StatusStore, ready: ReadyBytes, clock: Clock) -> li
         return ready_response(request, await ready.get(key, encode))
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/experiments",
             list_experiments,
             "Experiments, newest first, with progress and cost so far",
@@ -267,7 +267,7 @@ def _words(request: Request) -> str:
     return " ".join(sorted({*text.casefold().split()}))
 
 
-def event_endpoints(read: Read, streams: Streams, capabilities: Capabilities) -> list[Endpoint]:
+def event_endpoints(read: Read, streams: Streams, capabilities: Capabilities) -> list[ApiEndpoint]:
     """Return the endpoint of the stream."""
 
     async def follow_experiment(request: Request) -> Response:
@@ -280,7 +280,7 @@ def event_endpoints(read: Read, streams: Streams, capabilities: Capabilities) ->
         return streams.response(partial(read, wanted), request.headers.get("last-event-id"))
 
     return [
-        Endpoint(
+        ApiEndpoint(
             f"{PATH}/events",
             follow_experiment,
             "The detail of an experiment at each change, as server-sent events",

@@ -9,7 +9,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.endpoints import ApiEndpoint, QueryParameter
 from socratic_api.http.whole_answers import COMMAND
 from socratic_api.routes.query import (
     DIMENSION,
@@ -45,7 +45,7 @@ _FORMAT: Final = QueryParameter(
 _OPTIONS: Final = (PROFILE, MODELS, DIMENSION, _TABLE, _FORMAT)
 
 
-def endpoints(store: RunStore) -> list[Endpoint]:
+def endpoints(store: RunStore) -> list[ApiEndpoint]:
     """Return the endpoint. It sends records as it reads them, so its memory stays flat."""
 
     async def export_table(request: Request) -> Response:
@@ -71,7 +71,7 @@ def endpoints(store: RunStore) -> list[Endpoint]:
         )
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/export",
             export_table,
             "The scored responses of an experiment, or another table, as a file",

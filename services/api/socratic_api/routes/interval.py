@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON, ReadyBytes, make_ready, ready_response
-from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.endpoints import ApiEndpoint, QueryParameter
 from socratic_api.routes.query import (
     PROBLEMS,
     PROFILE,
@@ -60,7 +60,7 @@ _PARAMETERS: Final = (
 )
 
 
-def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
+def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[ApiEndpoint]:
     """Return the endpoint; that of a model is encoded once for each revision of the store."""
 
     async def explain_interval(request: Request) -> Response:
@@ -91,7 +91,7 @@ def endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
         return ready_response(request, await ready.get(key, encode))
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/interval",
             explain_interval,
             "How a 95 % interval comes about: each step, from your own scores or those of a model",

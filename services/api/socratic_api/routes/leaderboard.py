@@ -12,7 +12,7 @@ from starlette.responses import Response
 from socratic_api.answers.ready_bytes import ReadyBody, ReadyBytes, ready_response
 from socratic_api.answers.streams import MEDIA_TYPE, MOST_STREAMS, Streams, change_told
 from socratic_api.capabilities import Capabilities
-from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.endpoints import ApiEndpoint, QueryParameter
 from socratic_api.http.problems import Conflict
 from socratic_api.routes.query import (
     EXPERIMENT,
@@ -49,7 +49,7 @@ def leaderboard_endpoints(
     known: KnownPools,
     streams: Streams,
     capabilities: Capabilities,
-) -> list[Endpoint]:
+) -> list[ApiEndpoint]:
     """Return the endpoints of the leaderboard, encoded once for each revision of the store."""
 
     async def read(results: Results) -> ReadyBody:
@@ -81,7 +81,7 @@ def leaderboard_endpoints(
         return response
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/model-comparison",
             compare_models,
             "All models, best first, with intervals, coverage, dimensions, vectors and costs",
@@ -91,7 +91,7 @@ def leaderboard_endpoints(
             problems=PROBLEMS,
             ready=partial(ready.fresh, LEADERBOARD_KEY),
         ),
-        Endpoint(
+        ApiEndpoint(
             "/api/model-comparison/events",
             follow_comparison,
             "A server-sent event at each change of what `/api/model-comparison` answers",
@@ -121,7 +121,7 @@ COST_KEY = "cost-analysis "
 """The cache key of the costs; what is asked for follows, if anything."""
 
 
-def cost_endpoints(store: ResultStore, ready: ReadyBytes, known: KnownPools) -> list[Endpoint]:
+def cost_endpoints(store: ResultStore, ready: ReadyBytes, known: KnownPools) -> list[ApiEndpoint]:
     """Return the endpoint of the costs, encoded once for each revision of the store."""
 
     async def analyse_costs(request: Request) -> Response:
@@ -133,7 +133,7 @@ def cost_endpoints(store: ResultStore, ready: ReadyBytes, known: KnownPools) -> 
         return ready_response(request, await ready.get(COST_KEY + results.key, encode))
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/cost-analysis",
             analyse_costs,
             "What each model took and cost, the most expensive first",

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON, make_ready, ready_response
-from socratic_api.endpoints import Endpoint
+from socratic_api.endpoints import ApiEndpoint
 from socratic_api.routes.query import (
     OFFSET_LIMIT,
     PROFILE,
@@ -152,7 +152,7 @@ class RunTurns(BaseModel):
     """Where the next page begins; null after the last."""
 
 
-def endpoints(store: RunStore) -> list[Endpoint]:
+def endpoints(store: RunStore) -> list[ApiEndpoint]:
     """Return the endpoints of one run. A run may still grow, so each request reads the store."""
 
     async def summarise_run(request: Request) -> Response:
@@ -188,7 +188,7 @@ def endpoints(store: RunStore) -> list[Endpoint]:
         503: "The store does not answer",
     }
     return [
-        Endpoint(
+        ApiEndpoint(
             "/runs/{run_id}/summary",
             summarise_run,
             "One run: its scores, what it took and cost, its failure, and the plan around it",
@@ -196,7 +196,7 @@ def endpoints(store: RunStore) -> list[Endpoint]:
             parameters=(PROFILE,),
             problems=problems,
         ),
-        Endpoint(
+        ApiEndpoint(
             "/runs/{run_id}/turns",
             list_turns,
             "What was said in a run, with the evidence for each score",

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON, ReadyBody, make_ready, ready_response
-from socratic_api.endpoints import Endpoint
+from socratic_api.endpoints import ApiEndpoint
 from socratic_bench.research.validity_report import ValidityReport, published_figures
 from socratic_bench.scoring.evidence import Mark
 from socratic_bench.scoring.profile import (
@@ -108,14 +108,14 @@ class ProfileList(BaseModel):
     profiles: tuple[DescribedProfile, ...]
 
 
-def profile_endpoints() -> list[Endpoint]:
+def profile_endpoints() -> list[ApiEndpoint]:
     """Return the endpoint of the installed profiles, found at the first request."""
 
     async def list_profiles(request: Request) -> Response:
         return ready_response(request, await asyncio.to_thread(_described))
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/profiles",
             list_profiles,
             "The scorer profiles: vectors, formulas, worked examples, weights",
@@ -182,14 +182,14 @@ def _work_out(profile: Profile, vector: str, text: str, tokens: float | None) ->
     )
 
 
-def validity_endpoints() -> list[Endpoint]:
+def validity_endpoints() -> list[ApiEndpoint]:
     """Return the endpoint of the published figures."""
 
     async def validity(request: Request) -> Response:
         return ready_response(request, _ready())
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/validity",
             validity,
             "What the scores are worth: agreement with people's labels, gaming, losses",

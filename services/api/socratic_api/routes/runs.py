@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON, make_ready, ready_response
-from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.endpoints import ApiEndpoint, QueryParameter
 from socratic_api.routes.one_run import RunSummary, run_summary
 from socratic_api.routes.query import (
     DIMENSION,
@@ -77,7 +77,7 @@ class DetailedResults(BaseModel):
     """Where the next page begins; null after the last."""
 
 
-def endpoints(store: RunStore) -> list[Endpoint]:
+def endpoints(store: RunStore) -> list[ApiEndpoint]:
     """Return the endpoint of the runs. Runs end all the time, so each request reads the store."""
 
     async def list_runs(request: Request) -> Response:
@@ -105,7 +105,7 @@ def endpoints(store: RunStore) -> list[Endpoint]:
         return ready_response(request, make_ready(to_json(results), JSON))
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/detailed-results",
             list_runs,
             "The runs of an experiment with their scores, a page at a time",

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
-from socratic_api.endpoints import Endpoint
+from socratic_api.endpoints import ApiEndpoint
 from socratic_api.routes.query import (
     DIMENSION,
     PROBLEMS,
@@ -37,7 +37,7 @@ class ScoreStore(RunStore, Aggregates, Protocol):
     """The roles of the store with plans and cells."""
 
 
-def score_endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
+def score_endpoints(store: ScoreStore, ready: ReadyBytes) -> list[ApiEndpoint]:
     """Return the endpoint, encoded once for each experiment and revision of the store."""
 
     async def score_scenarios(request: Request) -> Response:
@@ -59,7 +59,7 @@ def score_endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
         return ready_response(request, await ready.get(key, encode))
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/scenario-scores",
             score_scenarios,
             "The mean score of each model on each scenario of an experiment",
@@ -74,7 +74,7 @@ def score_endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
     ]
 
 
-def analysis_endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
+def analysis_endpoints(store: ScoreStore, ready: ReadyBytes) -> list[ApiEndpoint]:
     """Return the endpoint, encoded once for each experiment and revision of the store."""
 
     async def analyse_scenarios(request: Request) -> Response:
@@ -92,7 +92,7 @@ def analysis_endpoints(store: ScoreStore, ready: ReadyBytes) -> list[Endpoint]:
         return ready_response(request, await ready.get(key, encode))
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/scenarios",
             analyse_scenarios,
             "What each scenario asks, how hard it is, and how well it tells models apart",

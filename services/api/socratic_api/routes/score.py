@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from socratic_api.answers.ready_bytes import JSON
-from socratic_api.endpoints import Endpoint
+from socratic_api.endpoints import ApiEndpoint
 from socratic_api.http.bodies import BODY_LIMIT, is_at_most, read_body, require_json
 from socratic_api.http.problems import RETRY_SECONDS
 from socratic_api.score_shapes import ScoreOrBatch, ScoreOrBatchAnswer
@@ -103,7 +103,7 @@ def _whole(body: bytes) -> bytes:
     return batch_answer(items) if isinstance(items, list) else one_answer(items)
 
 
-def endpoints() -> list[Endpoint]:
+def endpoints() -> list[ApiEndpoint]:
     """Return the endpoint of scoring; it stores nothing and calls no model."""
     small, large = _Queue(MOST_WAITING, 0), _Queue(LARGE_AT_ONCE, MOST_WAITING)
 
@@ -113,7 +113,7 @@ def endpoints() -> list[Endpoint]:
         return _Scores(request, small if is_small else large, small=is_small)
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/score",
             score_texts,
             "Score a tutor's response, or up to 1,000 of them",

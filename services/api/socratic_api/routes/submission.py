@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON
 from socratic_api.background_tasks import LARGEST_CONFIG, Plan, Submissions
-from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.endpoints import ApiEndpoint, QueryParameter
 from socratic_api.http.bodies import read_body, require_json
 from socratic_api.routes.query import flag
 from socratic_bench.planning.model_catalogue import endpoints_to_list
@@ -87,7 +87,7 @@ class Submission(BaseModel):
         )
 
 
-def endpoints(submissions: Submissions) -> list[Endpoint]:
+def endpoints(submissions: Submissions) -> list[ApiEndpoint]:
     """Return the endpoint of submissions."""
 
     async def submit_experiment(request: Request) -> Response:
@@ -100,7 +100,7 @@ def endpoints(submissions: Submissions) -> list[Endpoint]:
         return Response(to_json(answer), 202, {"Location": location}, JSON)
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/experiments",
             submit_experiment,
             "Have the services carry out a benchmark, and name the experiment",

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import ReadyBytes, ready_response
-from socratic_api.endpoints import Endpoint, QueryParameter
+from socratic_api.endpoints import ApiEndpoint, QueryParameter
 from socratic_api.routes.query import (
     DIMENSION,
     EXPERIMENT,
@@ -121,7 +121,9 @@ class WeeklyComparison(BaseModel):
     comparison: ModelComparison
 
 
-def ranking_endpoints(store: ResultStore, ready: ReadyBytes, known: KnownPools) -> list[Endpoint]:
+def ranking_endpoints(
+    store: ResultStore, ready: ReadyBytes, known: KnownPools
+) -> list[ApiEndpoint]:
     """Return both endpoints, encoded once for each revision of the store."""
 
     async def rank_latest(request: Request) -> Response:
@@ -144,7 +146,7 @@ def ranking_endpoints(store: ResultStore, ready: ReadyBytes, known: KnownPools) 
         return ready_response(request, await ready.get(f"weekly {results.key}", encode))
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/latest-rankings",
             rank_latest,
             "The ranking in short: ranks, scores, intervals and coverage, best first",
@@ -152,7 +154,7 @@ def ranking_endpoints(store: ResultStore, ready: ReadyBytes, known: KnownPools) 
             parameters=(EXPERIMENT, PROFILE, *FILTERS),
             problems=PROBLEMS,
         ),
-        Endpoint(
+        ApiEndpoint(
             "/weekly",
             compare_week,
             "The models of a week's experiment, best first; without a week, of the newest one",
@@ -198,7 +200,7 @@ KEY = "timeseries "
 """The cache key of all models; what is asked for follows, if anything."""
 
 
-def timeseries_endpoints(store: TimelineStore, ready: ReadyBytes) -> list[Endpoint]:
+def timeseries_endpoints(store: TimelineStore, ready: ReadyBytes) -> list[ApiEndpoint]:
     """Return the endpoint, encoded once for each revision of the store."""
     known = KnownScores()
 
@@ -213,7 +215,7 @@ def timeseries_endpoints(store: TimelineStore, ready: ReadyBytes) -> list[Endpoi
         return ready_response(request, await ready.get(key, encode))
 
     return [
-        Endpoint(
+        ApiEndpoint(
             "/api/timeseries",
             show_timeseries,
             "Each model's score over time, with changes and trends: one point per experiment",

@@ -17,7 +17,7 @@ from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat
 from socratic_runner.models.http.client import Wire, open_connection, require_key
 from socratic_runner.models.http.keys import Key
-from socratic_runner.models.http.reading import Aside, Count, Event, Name, Reading
+from socratic_runner.models.http.reading import Aside, Count, Event, Name, ReplyReading
 
 _LAST: Final = b"[DONE]"
 """OpenAI's end marker, which gateways add."""
@@ -89,7 +89,7 @@ class _Event(BaseModel):
     error: Any = None
 
 
-class AnthropicReading(Reading):
+class AnthropicReading(ReplyReading):
     """Reads the reply to a message."""
 
     _counts = _Counts()

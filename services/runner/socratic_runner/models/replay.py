@@ -83,7 +83,7 @@ class RecordedLine(BaseModel):
         )
 
 
-class Recording:
+class ReplayFile:
     """The replies of one file, and its mistakes. Reads the file, blocking."""
 
     def __init__(self, name: str, file: BufferedReader, model_id: str | None) -> None:
@@ -148,8 +148,8 @@ class ReplayClient:
         self._opened = opened
         self._name = name
         self._options = options
-        self._reading: asyncio.Task[Recording] | None = None
-        self._recording: Recording | None = None
+        self._reading: asyncio.Task[ReplayFile] | None = None
+        self._recording: ReplayFile | None = None
 
     @property
     def mistakes(self) -> tuple[Mistake, ...]:
@@ -185,11 +185,11 @@ class ReplayClient:
         if self._recording is not None:
             self._recording.replies.clear()
 
-    def _recorded(self) -> Recording:
+    def _recorded(self) -> ReplayFile:
         with self._opened() as file:
-            return Recording(self._name, file, self._options.model_id)
+            return ReplayFile(self._name, file, self._options.model_id)
 
-    async def _read(self) -> Recording:
+    async def _read(self) -> ReplayFile:
         if self._recording is None:
             # All callers share one reading; it survives the cancellation of a caller.
             if self._reading is None:

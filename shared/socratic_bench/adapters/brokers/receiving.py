@@ -9,7 +9,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, Generic, Self
 
 from socratic_bench.adapters.brokers.declarations import attempts_of_copy
-from socratic_bench.adapters.brokers.unacked import Incoming, Part, UnackedMessages, lost_delivery
+from socratic_bench.adapters.brokers.unacked import (
+    BatchPart,
+    Incoming,
+    UnackedMessages,
+    lost_delivery,
+)
 from socratic_bench.concurrency.waiting_line import WaitingLine
 from socratic_bench.errors import BrokerClosed, BrokerError, InvalidInput
 from socratic_bench.events.codec import Message
@@ -124,7 +129,7 @@ class UnackedConsumer(QueueConsumer, Generic[Incoming]):
             delivery_limit=delivery_limit,
         )
 
-    def _part(self, delivery: Delivery) -> Part[Incoming]:
+    def _part(self, delivery: Delivery) -> BatchPart[Incoming]:
         """Return the part behind a delivery in hand. Raises DeliveryLost, or BrokerClosed."""
         part = self._unacked.part(delivery)
         if part is None:

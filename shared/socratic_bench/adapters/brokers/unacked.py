@@ -92,7 +92,7 @@ class Batch(Generic[Incoming]):
         return self.alone_for > 0
 
 
-class Part(NamedTuple, Generic[Incoming]):
+class BatchPart(NamedTuple, Generic[Incoming]):
     """One message of a batch."""
 
     delivery: Delivery
@@ -123,15 +123,15 @@ class UnackedMessages(Generic[Incoming]):
         self._queue = queue
         self._separate_groups = separate_groups
         self._prefetch = prefetch
-        self._turns: RoundRobin[Part[Incoming]] = RoundRobin(
+        self._turns: RoundRobin[BatchPart[Incoming]] = RoundRobin(
             prefetch_per_group if separate_groups else None
         )
         self.receivers = self._turns.receivers
-        self._waiting: dict[str, deque[Part[Incoming]]] = {}
-        self._suspects: deque[Part[Incoming]] = deque()
+        self._waiting: dict[str, deque[BatchPart[Incoming]]] = {}
+        self._suspects: deque[BatchPart[Incoming]] = deque()
         self.seclusion = Seclusion()
         self._moving = 0
-        self._in_hand: dict[int, Part[Incoming]] = {}
+        self._in_hand: dict[int, BatchPart[Incoming]] = {}
         self._batches: dict[Batch[Incoming], None] = {}
         self._receipts = receipts
 
@@ -239,7 +239,7 @@ class UnackedMessages(Generic[Incoming]):
         self._wake_receiver()
         return taken
 
-    def part(self, delivery: Delivery) -> Part[Incoming] | None:
+    def part(self, delivery: Delivery) -> BatchPart[Incoming] | None:
         """Return the part behind a delivery; None if it is not in hand."""
         return self._in_hand.get(delivery.receipt)
 
@@ -267,31 +267,33 @@ class UnackedMessages(Generic[Incoming]):
         self._wake_receiver()
         return done, stale
 
-    def take_back(self) -> list[tuple[Batch[Incoming], list[Part[Incoming]]]]:
+    def take_back(self) -> list[tuple[Batch[Incoming], list[BatchPart[Incoming]]]]:
         """Remove and return the waiting messages of each batch.
 
         They are unsettled until the caller `gave_back` copies of them: the batch may not be
         acknowledged before, whatever becomes of its messages in hand.
         """
-        taken: dict[Batch[Incoming], list[Part[Incoming]]] = {}
+        taken: dict[Batch[Incoming], list[BatchPart[Incoming]]] = {}
         for part in chain(self._suspects, *self._waiting.values()):
             taken.setdefault(part.batch, []).append(part)
         self._forget_waiting()
         return list(taken.items())
 
-    def gave_back(self, batch: Batch[Incoming], parts: Iterable[Part[Incoming]]) -> bool:
+    def gave_back(self, batch: Batch[Incoming], parts: Iterable[BatchPart[Incoming]]) -> bool:
         """Settle messages that were taken back; tells whether this completes their batch."""
         batch.unsettled.difference_update(part.delivery.receipt for part in parts)
         return not batch.unsettled and self.release(batch)
 
     def give_up_since(
         self, then: float
-    ) -> list[tuple[Batch[Incoming], list[Part[Incoming]], list[Part[Incoming]]]]:
+    ) -> list[tuple[Batch[Incoming], list[BatchPart[Incoming]], list[BatchPart[Incoming]]]]:
         """Return the unfinished batches that arrived before `then`.
 
         Each comes with its messages in hand, which stay, and its waiting ones, which are removed.
         """
-        given_up: list[tuple[Batch[Incoming], list[Part[Incoming]], list[Part[Incoming]]]] = []
+        given_up: list[
+            tuple[Batch[Incoming], list[BatchPart[Incoming]], list[BatchPart[Incoming]]]
+        ] = []
         for batch in list(self._batches):
             if batch.arrived > then or batch.given_up or not batch.unsettled:
                 continue
@@ -340,20 +342,20 @@ class UnackedMessages(Generic[Incoming]):
 
     def _parts(
         self, batch: Batch[Incoming], messages: Iterable[Message], attempt: int
-    ) -> list[Part[Incoming]]:
+    ) -> list[BatchPart[Incoming]]:
         self._batches[batch] = None
         parts = [
-            Part(Delivery(message, attempt, next(self._receipts), batch.suspect), batch)
+            BatchPart(Delivery(message, attempt, next(self._receipts), batch.suspect), batch)
             for message in messages
         ]
         batch.unsettled.update(part.delivery.receipt for part in parts)
         return parts
 
-    def _hand_out(self, part: Part[Incoming]) -> Delivery:
+    def _hand_out(self, part: BatchPart[Incoming]) -> Delivery:
         self._in_hand[part.delivery.receipt] = part
         return part.delivery
 
-    def _stop_waiting(self, batch: Batch[Incoming]) -> list[Part[Incoming]]:
+    def _stop_waiting(self, batch: Batch[Incoming]) -> list[BatchPart[Incoming]]:
         if batch.suspect:
             stopped = [part for part in self._suspects if part.batch is batch]
             self._suspects = deque(part for part in self._suspects if part.batch is not batch)

@@ -12,7 +12,7 @@ from socratic_bench.domain.aggregates.answers import Answers, answers_in, scenar
 from socratic_bench.domain.aggregates.cell import Cell, Tally
 from socratic_bench.domain.aggregates.parts import FigureSums
 from socratic_bench.domain.aggregates.run_scores import run_scores
-from socratic_bench.domain.aggregates.statistics import Estimate, figure_estimate
+from socratic_bench.domain.aggregates.statistics import MeanEstimate, figure_estimate
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline, ModelOutline
 from socratic_bench.scoring.composition import Composition
@@ -32,7 +32,7 @@ class Standing:
     responses: int
     """Responses that ended with any status, failures included."""
 
-    estimates: Mapping[str, Estimate]
+    estimates: Mapping[str, MeanEstimate]
     """Per vector, and for `overall`."""
 
     statuses: Mapping[str, int]
@@ -40,7 +40,7 @@ class Standing:
     """Scored responses that a vector did not apply to, by vector."""
 
     @property
-    def overall(self) -> Estimate:
+    def overall(self) -> MeanEstimate:
         return self.estimates[OVERALL]
 
     @property

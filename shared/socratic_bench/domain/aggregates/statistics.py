@@ -46,7 +46,7 @@ FEWEST_CLUSTERS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class MeanEstimate:
     """A mean over runs with its uncertainty; None where the runs are too few."""
 
     n: int
@@ -123,7 +123,7 @@ class ClusteredMean:
     """None with fewer clusters than it needs."""
 
 
-def clustered_estimate(clusters: Sequence[RunScores]) -> Estimate:
+def clustered_estimate(clusters: Sequence[RunScores]) -> MeanEstimate:
     """Return the mean of a vector over all runs, with an interval: each element is one cluster.
 
     Each holds one scenario's scores; empty ones do not count.
@@ -133,16 +133,16 @@ def clustered_estimate(clusters: Sequence[RunScores]) -> Estimate:
 
 def figure_estimate(
     scores: VectorScores[Scenario], figure: str, composition: Composition
-) -> Estimate:
+) -> MeanEstimate:
     """Return the mean of `overall`, or of a vector, with the interval that its parts give it."""
     return _estimate(figure_mean(scores, figure, composition))
 
 
-def _estimate(found: ClusteredMean | None) -> Estimate:
+def _estimate(found: ClusteredMean | None) -> MeanEstimate:
     if found is None:
-        return Estimate(0, None, None, 0)
+        return MeanEstimate(0, None, None, 0)
     ends = None if found.interval is None else found.interval.ends
-    return Estimate(found.scores, found.mean, ends, len(found.residuals))
+    return MeanEstimate(found.scores, found.mean, ends, len(found.residuals))
 
 
 def clustered_mean(

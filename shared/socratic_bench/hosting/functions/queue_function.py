@@ -86,7 +86,7 @@ CLEAN_UP_SECONDS: Final = 0.5
 has not ended: it goes on in the next invocation."""
 
 
-class Records(Protocol):
+class InvocationRecords(Protocol):
     """Takes and settles the records of one invocation."""
 
     async def take(self, records: Sequence[Mapping[str, Any]]) -> Sequence[Delivery]:
@@ -112,7 +112,7 @@ class Records(Protocol):
 class QueueWork(NamedTuple):
     """How a function works on one queue."""
 
-    records: Callable[[], Records]
+    records: Callable[[], InvocationRecords]
     dispatcher: BatchDispatcher
     on_end: Callable[[], None] = lambda: None
     """Called at the end of each invocation."""
@@ -178,12 +178,12 @@ class QueueFunction:
         return taken.response()
 
     async def _work(
-        self, work: QueueWork, taken: Records, records: Sequence[Mapping[str, Any]]
+        self, work: QueueWork, taken: InvocationRecords, records: Sequence[Mapping[str, Any]]
     ) -> None:
         if deliveries := await taken.take(records):
             await self._dispatch(work, deliveries, taken)
 
-    async def _put_back(self, taken: Records) -> None:
+    async def _put_back(self, taken: InvocationRecords) -> None:
         """Put unsettled records back: what waits for the store or broker ended no function."""
         putting = asyncio.create_task(taken.put_back())
         left = self.time_left() - ANSWER_SECONDS - CLEAN_UP_SECONDS
@@ -203,7 +203,7 @@ class QueueFunction:
             log.error("cancelled work failed", exc_info=error)
 
     async def _dispatch(
-        self, work: QueueWork, deliveries: Sequence[Delivery], taken: Records
+        self, work: QueueWork, deliveries: Sequence[Delivery], taken: InvocationRecords
     ) -> None:
         work.dispatcher.resume()
         # A suspect may end the process, and would take others along.

@@ -58,7 +58,7 @@ def most_connections() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """The most connections, and the seconds that a client has for each of its steps."""
 
     connections: int = field(default_factory=most_connections)
@@ -74,7 +74,7 @@ class Limits:
 class _Connection(HttpToolsProtocol):
     """uvicorn's HTTP/1.1 protocol, within limits."""
 
-    def __init__(self, *args: Any, limits: Limits, **others: Any) -> None:
+    def __init__(self, *args: Any, limits: ConnectionLimits, **others: Any) -> None:
         super().__init__(*args, **others)
         self._limits = limits
         self._unparsed = 0
@@ -136,14 +136,19 @@ class _Connection(HttpToolsProtocol):
 
 @asynccontextmanager
 async def serving(
-    app: ASGIApp, host: str, port: int, *, shutdown_timeout: float, limits: Limits | None = None
+    app: ASGIApp,
+    host: str,
+    port: int,
+    *,
+    shutdown_timeout: float,
+    limits: ConnectionLimits | None = None,
 ) -> AsyncIterator[str]:
     """Serve an application while the context is open; yields its address.
 
     When the context ends, requests in hand have `shutdown_timeout` seconds. Raises InvalidSettings
     if the server cannot listen at `host` and `port`.
     """
-    limits = limits or Limits()
+    limits = limits or ConnectionLimits()
     config = uvicorn.Config(
         app,
         access_log=False,
@@ -173,7 +178,7 @@ async def serving(
             await server.shutdown([listener])
 
 
-async def _look_at(server: uvicorn.Server, limits: Limits) -> None:
+async def _look_at(server: uvicorn.Server, limits: ConnectionLimits) -> None:
     while True:
         await server.on_tick(0)  # renews the Date header
         for connection in list(server.server_state.connections):

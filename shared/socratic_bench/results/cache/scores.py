@@ -12,7 +12,7 @@ from socratic_bench.domain.aggregates.answers import answers_in
 from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.aggregates.parts import FigureSums
 from socratic_bench.domain.aggregates.run_scores import VectorScores, run_scores
-from socratic_bench.domain.aggregates.statistics import Estimate, figure_estimate
+from socratic_bench.domain.aggregates.statistics import MeanEstimate, figure_estimate
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.results.cache.pools import EXPERIMENTS_PER_QUERY, MOST_CELLS
@@ -22,13 +22,13 @@ from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_composition
 
 
-class ModelScores(NamedTuple):
+class OverallScores(NamedTuple):
     """The overall scores of one model in one experiment, under one profile."""
 
     runs: int
     """Runs that ended."""
 
-    overall: Estimate
+    overall: MeanEstimate
     coverage: float | None
     sums: FigureSums[str] | None
     """The overall scores by scenario, with their parts; None without a score."""
@@ -51,10 +51,10 @@ class ExperimentScores(NamedTuple):
     """The scores of the models of one experiment, and the number of cells that they come from."""
 
     cells: int
-    models: Mapping[str, ModelScores]
+    models: Mapping[str, OverallScores]
 
 
-NO_SCORES: Final = ModelScores(0, Estimate(0, None, None, 0), None, None, None)
+NO_SCORES: Final = OverallScores(0, MeanEstimate(0, None, None, 0), None, None, None)
 
 
 @dataclass(slots=True)
@@ -167,13 +167,13 @@ def _folded(
 
 def model_scores(
     cells: Sequence[Cell], composition: Composition, cluster: Callable[[Cell], str]
-) -> ModelScores:
+) -> OverallScores:
     """Fold the cells of one model under one profile."""
     responses = sum(cell.responses for cell in cells)
     scores = run_scores(cells, cluster)
     overall = figure_estimate(scores, OVERALL, composition)
     answers = answers_in(cells)
-    return ModelScores(
+    return OverallScores(
         runs=sum(cell.runs_ended for cell in cells),
         overall=overall,
         coverage=overall.n / responses if responses else None,

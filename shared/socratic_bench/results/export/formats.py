@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from socratic_bench.plugins import require_package
-from socratic_bench.results.export.records import Column, Record
+from socratic_bench.results.export.records import ExportColumn, Record
 from socratic_bench.results.export.tables import Table
 from socratic_bench.results.leaderboard.text_formats import spreadsheet_text
 
@@ -42,7 +42,7 @@ class TableFile(Protocol):
 class JsonLinesFile(TableFile):
     """One JSON object a line."""
 
-    def __init__(self, _columns: Sequence[Column]) -> None:
+    def __init__(self, _columns: Sequence[ExportColumn]) -> None:
         pass
 
     def add(self, records: Sequence[Record]) -> bytes:
@@ -55,7 +55,7 @@ class CsvFile(TableFile):
     A text that a spreadsheet would execute as a formula has an apostrophe before it.
     """
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[ExportColumn]) -> None:
         self._names = [column.name for column in columns]
 
     def begin(self) -> bytes:
@@ -71,7 +71,7 @@ def _rows(rows: Iterable[Iterable[object]]) -> str:
     return text.getvalue()
 
 
-def _parquet_file(columns: Sequence[Column]) -> TableFile:
+def _parquet_file(columns: Sequence[ExportColumn]) -> TableFile:
     check_format(PARQUET)
     from socratic_bench.results.export.parquet import (  # noqa: PLC0415 - only when asked for
         ParquetFile,
@@ -83,7 +83,7 @@ def _parquet_file(columns: Sequence[Column]) -> TableFile:
 class Format(NamedTuple):
     """A format."""
 
-    file: Callable[[Sequence[Column]], TableFile]
+    file: Callable[[Sequence[ExportColumn]], TableFile]
     """Makes a file of these columns. Raises MissingExtra."""
 
     media_type: str

@@ -11,7 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow.parquet import ParquetWriter  # type: ignore[import-untyped]
 
 from socratic_bench.results.export.formats import TableFile
-from socratic_bench.results.export.records import Column, Kind, Record
+from socratic_bench.results.export.records import ExportColumn, Kind, Record
 
 GROUP_BYTES: Final = 16_000_000
 """Bytes of a row group in memory, about."""
@@ -27,7 +27,7 @@ _TYPES: Final[Mapping[Kind, Any]] = {
 class ParquetFile(TableFile):
     """Writes records of some columns as a Parquet file."""
 
-    def __init__(self, columns: Sequence[Column], group_bytes: int = GROUP_BYTES) -> None:
+    def __init__(self, columns: Sequence[ExportColumn], group_bytes: int = GROUP_BYTES) -> None:
         """A row group ends with the records that take it to `group_bytes`."""
         self._columns = columns
         self._schema = pa.schema([(each.name, _TYPES[each.kind]) for each in columns])
@@ -72,7 +72,7 @@ class ParquetFile(TableFile):
         return content
 
 
-def _array(column: Column, values: Sequence[Any]) -> Any:
+def _array(column: ExportColumn, values: Sequence[Any]) -> Any:
     if column.kind is Kind.MOMENT:
         values = [None if each is None else datetime.fromisoformat(each) for each in values]
     return pa.array(values, _TYPES[column.kind])

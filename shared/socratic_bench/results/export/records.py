@@ -31,23 +31,23 @@ class Kind(StrEnum):
     """A point in time, as ISO 8601 with its offset from UTC."""
 
 
-class Column(NamedTuple):
+class ExportColumn(NamedTuple):
     """A column. Every column may hold None."""
 
     name: str
     kind: Kind
 
 
-def texts(*names: str) -> tuple[Column, ...]:
-    return tuple(Column(name, Kind.TEXT) for name in names)
+def texts(*names: str) -> tuple[ExportColumn, ...]:
+    return tuple(ExportColumn(name, Kind.TEXT) for name in names)
 
 
-def integers(*names: str) -> tuple[Column, ...]:
-    return tuple(Column(name, Kind.INTEGER) for name in names)
+def integers(*names: str) -> tuple[ExportColumn, ...]:
+    return tuple(ExportColumn(name, Kind.INTEGER) for name in names)
 
 
-def numbers(names: Iterable[str]) -> tuple[Column, ...]:
-    return tuple(Column(name, Kind.NUMBER) for name in names)
+def numbers(names: Iterable[str]) -> tuple[ExportColumn, ...]:
+    return tuple(ExportColumn(name, Kind.NUMBER) for name in names)
 
 
 RUN: Final = (
@@ -58,7 +58,7 @@ RUN: Final = (
 
 ORIGIN: Final = (
     *texts("experiment_id", "occasion"),
-    Column("created_at", Kind.MOMENT),
+    ExportColumn("created_at", Kind.MOMENT),
     *texts("conditions", "profile", "version"),
 )
 """The columns that say where a record comes from; every table ends with them."""
@@ -84,7 +84,7 @@ _SAID: Final = (
 )
 
 
-def response_columns(vectors: Sequence[str]) -> tuple[Column, ...]:
+def response_columns(vectors: Sequence[str]) -> tuple[ExportColumn, ...]:
     """Return the columns of the table, given the vectors of the profile."""
     figures = numbers((*vectors, OVERALL))
     return (*RUN, *texts("status", "error_kind"), *figures, *_SAID, *ORIGIN)
@@ -170,7 +170,7 @@ _ANSWER: Final = (
     *integers("latency_ms", "first_token_ms"),
     *numbers(["cost_usd"]),
     *texts("stop_reason", "model_version"),
-    Column("recorded_at", Kind.MOMENT),
+    ExportColumn("recorded_at", Kind.MOMENT),
     *texts("adopted_from"),
 )
 

@@ -11,7 +11,7 @@ from socratic_bench.results.experiment_choice import scored_by
 from socratic_bench.results.export.records import (
     SCENARIO_COLUMNS,
     TURN_COLUMNS,
-    Column,
+    ExportColumn,
     Record,
     response_columns,
     response_records,
@@ -30,7 +30,7 @@ class ExportStore(Responses, Aggregates, Protocol):
 class Table(NamedTuple):
     """A table of one experiment."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[ExportColumn, ...]
 
     read: Callable[[], AsyncIterator[list[Record]]]
     """Yields the records of the whole table, those of some runs at a time. Raises StoreError."""

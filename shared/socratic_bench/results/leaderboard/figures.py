@@ -17,7 +17,7 @@ from socratic_bench.domain.aggregates.leaderboard import (
     ModelRow,
     Standing,
 )
-from socratic_bench.domain.aggregates.statistics import Estimate
+from socratic_bench.domain.aggregates.statistics import MeanEstimate
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.providers.registry import is_reference, simulated_latency_ms
 from socratic_bench.results.costs import known_share, total, total_usd
@@ -33,22 +33,22 @@ MOST_COMPARED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankPlace:
     """A model's rank under its conditions, with its best and worst possible rank."""
 
     rank: int
     interval: tuple[int, int] | None
 
 
-def places(board: Leaderboard) -> list[Place | None]:
+def places(board: Leaderboard) -> list[RankPlace | None]:
     """Return the place of each row among the rows under the same conditions."""
-    found: list[Place | None] = []
+    found: list[RankPlace | None] = []
     for conditions in board.conditions:
         found += _places([row for row in board.rows if row.conditions_id == conditions])
     return found
 
 
-def _places(rows: Sequence[ModelRow]) -> list[Place | None]:
+def _places(rows: Sequence[ModelRow]) -> list[RankPlace | None]:
     """Return the place of each row; rows come best first."""
     scored = [row for row in rows if row.standing.overall.mean is not None]
     ranked = [row for row in scored if not is_reference(row.model)] or scored
@@ -56,7 +56,7 @@ def _places(rows: Sequence[ModelRow]) -> list[Place | None]:
     if len(ranked) <= MOST_COMPARED:
         intervals = rank_intervals([row.overall for row in ranked])
     placed = {
-        row.model.id: Place(rank, interval)
+        row.model.id: RankPlace(rank, interval)
         for rank, (row, interval) in enumerate(zip(ranked, intervals, strict=True), 1)
     }
     return [placed.get(row.model.id) for row in rows]
@@ -195,7 +195,7 @@ class ModelFigures(BaseModel):
     baseline."""
 
 
-def model_figures(row: ModelRow, place: Place | None, board: Leaderboard) -> ModelFigures:
+def model_figures(row: ModelRow, place: RankPlace | None, board: Leaderboard) -> ModelFigures:
     """Return the figures of a model's row."""
     model, standing = row.model, row.standing
     answers = yes_or_no_vectors(board.profile)
@@ -264,14 +264,14 @@ def baseline_figures(baseline: Baseline, board: Leaderboard) -> ModelFigures:
     )
 
 
-def _interval_note(estimate: Estimate) -> str | None:
+def _interval_note(estimate: MeanEstimate) -> str | None:
     if estimate.mean is None or estimate.interval is not None:
         return None
     return scenarios_missing(estimate.clusters)
 
 
 def _vector_figure(standing: Standing, vector: str, yes: str | None = None) -> VectorFigure:
-    estimate = standing.estimates.get(vector, Estimate(0, None, None, 0))
+    estimate = standing.estimates.get(vector, MeanEstimate(0, None, None, 0))
     return VectorFigure(
         mean=estimate.mean,
         interval=estimate.interval,
@@ -281,7 +281,7 @@ def _vector_figure(standing: Standing, vector: str, yes: str | None = None) -> V
     )
 
 
-def _unanimous(estimate: Estimate, yes: str) -> str | None:
+def _unanimous(estimate: MeanEstimate, yes: str) -> str | None:
     """Return how many answers may yet differ where all are alike; None where they are not."""
     if estimate.interval is None:
         return None

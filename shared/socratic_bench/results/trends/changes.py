@@ -20,7 +20,7 @@ from socratic_bench.domain.aggregates.parts import FigureSums
 from socratic_bench.domain.aggregates.run_scores import VectorScores
 from socratic_bench.domain.aggregates.trend import Trend, trend
 from socratic_bench.domain.experiment.outline import ExperimentOutline
-from socratic_bench.results.cache.scores import ModelScores
+from socratic_bench.results.cache.scores import OverallScores
 from socratic_bench.results.formats import p_value, room, signed
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_composition
@@ -130,9 +130,9 @@ class Measured(NamedTuple):
 
     experiment: ExperimentOutline
     profile: str
-    scores: ModelScores
+    scores: OverallScores
     versions: tuple[str, ...]
-    own: ModelScores
+    own: OverallScores
     """The scores of the answers that the experiment asked for itself: copies would agree with the
     points before. No scores where it has copies that cannot be told from the others."""
 

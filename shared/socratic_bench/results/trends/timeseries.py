@@ -21,7 +21,7 @@ from socratic_bench.results.cache.scores import (
     NO_SCORES,
     ExperimentScores,
     KnownScores,
-    ModelScores,
+    OverallScores,
     model_scores,
     read_scores,
 )
@@ -196,7 +196,7 @@ async def _own(
     experiments: Iterable[ExperimentOutline],
     scores: Mapping[str, ExperimentScores],
     profile: str | None,
-) -> dict[str, ModelScores]:
+) -> dict[str, OverallScores]:
     """Return the scores of a model's own answers where an experiment has copies besides."""
     own = {}
     for each in experiments:
@@ -219,7 +219,7 @@ def _series(
     scores: Mapping[str, ExperimentScores],
     chosen: tuple[str | None, str | None],
     versions: Mapping[str, tuple[str, ...]],
-    own_scores: Mapping[str, ModelScores],
+    own_scores: Mapping[str, OverallScores],
 ) -> tuple[ModelSeries, ...]:
     """Return the series of each model; `experiments` come oldest first. `own_scores` are those of
     answers that are no copies, by experiment, where it has both.

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.results.export.parquet import ParquetFile
-from socratic_bench.results.export.records import Column, Kind
+from socratic_bench.results.export.records import ExportColumn, Kind
 
 COLUMNS = (
-    Column("text", Kind.TEXT),
-    Column("tokens", Kind.INTEGER),
-    Column("overall", Kind.NUMBER),
-    Column("recorded_at", Kind.MOMENT),
+    ExportColumn("text", Kind.TEXT),
+    ExportColumn("tokens", Kind.INTEGER),
+    ExportColumn("overall", Kind.NUMBER),
+    ExportColumn("recorded_at", Kind.MOMENT),
 )
 DATABASE = duckdb.connect(config={"autoinstall_known_extensions": "false", "threads": "1"})
 MOMENTS = st.datetimes(

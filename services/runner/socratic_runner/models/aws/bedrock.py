@@ -21,8 +21,8 @@ from socratic_bench.providers.options import read_options
 from socratic_runner.models.access import Access
 from socratic_runner.models.aws.access import region_of, require_credentials, require_library
 from socratic_runner.models.aws.connections import (
+    BedrockConnection,
     BedrockRuntime,
-    Connection,
     SharedConnections,
     Target,
 )
@@ -53,7 +53,7 @@ class BedrockClient:
         self._limits = model.limits
         self._options = options
         self._target = target
-        self._connection: Connection | None = None
+        self._connection: BedrockConnection | None = None
         self._closed = False
         self._calls: set[asyncio.Task[Reply]] = set()
 
@@ -86,7 +86,7 @@ class BedrockClient:
         if connection is not None:
             await _CONNECTIONS.release(self._target)
 
-    async def _call(self, connection: Connection, question: Question) -> Reply:
+    async def _call(self, connection: BedrockConnection, question: Question) -> Reply:
         body = request(
             question,
             self._model_id,

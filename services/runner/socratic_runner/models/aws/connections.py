@@ -47,7 +47,7 @@ class Target(NamedTuple):
     """Seconds without a byte."""
 
 
-class Connection:
+class BedrockConnection:
     """A shared client, made at the first use. It belongs to one event loop."""
 
     def __init__(self, target: Target) -> None:
@@ -164,12 +164,14 @@ class SharedConnections:
     """Holds each connection at most once in an event loop, while it has users."""
 
     def __init__(self) -> None:
-        self._in_use: dict[tuple[asyncio.AbstractEventLoop, Target], tuple[Connection, int]] = {}
+        self._in_use: dict[
+            tuple[asyncio.AbstractEventLoop, Target], tuple[BedrockConnection, int]
+        ] = {}
 
-    def acquire(self, target: Target) -> Connection:
+    def acquire(self, target: Target) -> BedrockConnection:
         """Return the connection to `target`; the caller releases it in the same loop."""
         key = asyncio.get_running_loop(), target
-        connection, users = self._in_use.get(key) or (Connection(target), 0)
+        connection, users = self._in_use.get(key) or (BedrockConnection(target), 0)
         self._in_use[key] = connection, users + 1
         return connection
 

@@ -17,7 +17,7 @@ from socratic_runner.models.http.failures import (
     Failures,
 )
 from socratic_runner.models.http.keys import Key, read_key
-from socratic_runner.models.http.reading import Reading
+from socratic_runner.models.http.reading import ReplyReading
 
 if TYPE_CHECKING:
     from socratic_runner.models.http.connection import Connection
@@ -46,7 +46,7 @@ class Wire:
     body: Callable[[Question], Mapping[str, Any]]
     """Makes the body of a call from a question."""
 
-    reading: Callable[..., Reading]
+    reading: Callable[..., ReplyReading]
     """Makes the reading of one reply, from the Failures and from `streamed`."""
 
     streamed: bool

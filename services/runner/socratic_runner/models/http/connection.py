@@ -20,7 +20,7 @@ from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
 from socratic_runner.models.access import refused_address
 from socratic_runner.models.http.connectors import QuietConnector, RestedConnector, why
 from socratic_runner.models.http.failures import Failures
-from socratic_runner.models.http.reading import EventDecoder, Reading
+from socratic_runner.models.http.reading import EventDecoder, ReplyReading
 
 LARGEST_REPLY: Final = 8_000_000
 """The most bytes of a reply; a longer one is refused."""
@@ -74,7 +74,7 @@ class Connection:
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
-    async def post(self, body: Mapping[str, Any], reading: Reading) -> None:
+    async def post(self, body: Mapping[str, Any], reading: ReplyReading) -> None:
         """Post `body`, and feed the response to `reading`.
 
         A cancellation closes the connection of this call. Raises ModelCallFailed.
@@ -156,7 +156,7 @@ class Connection:
         task = asyncio.current_task()
         return self._closed and task is not None and not task.cancelling()
 
-    def _lost(self, error: BaseException, reading: Reading, *, began: bool) -> ModelCallFailed:
+    def _lost(self, error: BaseException, reading: ReplyReading, *, began: bool) -> ModelCallFailed:
         """Classify a broken connection.
 
         Only the error's message is kept: the error itself holds the headers of the request.
@@ -197,7 +197,7 @@ def _is_undecodable(error: BaseException) -> bool:
 
 
 async def _read(
-    response: aiohttp.ClientResponse, reading: Reading, waiting: ThawingTimeout, ends_at: float
+    response: aiohttp.ClientResponse, reading: ReplyReading, waiting: ThawingTimeout, ends_at: float
 ) -> None:
     """Reads a response. Its call ends at `ends_at`, by the loop's clock."""
     if not 200 <= response.status < 300:
@@ -211,7 +211,7 @@ async def _read(
 
 
 async def _read_events(
-    response: aiohttp.ClientResponse, reading: Reading, waiting: ThawingTimeout, ends_at: float
+    response: aiohttp.ClientResponse, reading: ReplyReading, waiting: ThawingTimeout, ends_at: float
 ) -> None:
     decoder, size, complete, settled = EventDecoder(), 0, False, False
     before: list[bytes] | None = []
@@ -237,7 +237,7 @@ async def _read_events(
         _take_no_stream(b"".join(before), reading)
 
 
-def _take_no_stream(body: bytes, reading: Reading) -> None:
+def _take_no_stream(body: bytes, reading: ReplyReading) -> None:
     """Take a body that is not a stream: a whole reply, an error, or anything else."""
     start = body.lstrip()
     if start.startswith((b"{", b"[")):
@@ -247,7 +247,7 @@ def _take_no_stream(body: bytes, reading: Reading) -> None:
 
 
 async def _read_whole(
-    response: aiohttp.ClientResponse, reading: Reading, waiting: ThawingTimeout
+    response: aiohttp.ClientResponse, reading: ReplyReading, waiting: ThawingTimeout
 ) -> None:
     pieces, size = [], 0
     try:
@@ -280,7 +280,7 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _check_size(size: int, reading: Reading) -> None:
+def _check_size(size: int, reading: ReplyReading) -> None:
     if size > LARGEST_REPLY:
         message = f"sent a reply of more than {LARGEST_REPLY:,} bytes"
         raise reading.failures.failure(FailureKind.MALFORMED_REPLY, message)

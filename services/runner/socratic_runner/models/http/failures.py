@@ -12,7 +12,7 @@ from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
 from socratic_runner.conversations.call_outcomes import PASSING, UNUSABLE
 from socratic_runner.models.http.keys import Key, hide
 from socratic_runner.models.http.problems import (
-    Problem,
+    ProviderProblem,
     problem_in,
     read_problem,
     retry_after,
@@ -235,7 +235,7 @@ class Failures:
         return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
     def _told(
-        self, kind: FailureKind, what: str, problem: Problem, headers: Mapping[str, str]
+        self, kind: FailureKind, what: str, problem: ProviderProblem, headers: Mapping[str, str]
     ) -> ModelCallFailed:
         now = datetime.now(UTC)
         waits = (retry_after(headers, now), problem.retry_after, until_reset(headers, now))
@@ -246,7 +246,7 @@ class Failures:
             passing=headers.get("x-should-retry") != "false",
         )
 
-    def _said(self, problem: Problem) -> str:
+    def _said(self, problem: ProviderProblem) -> str:
         name = f" ({self.one_line(problem.names[0], 100)})" if problem.names else ""
         message = self.one_line(problem.message, self._longest)
         return f"{name}: {message}" if message else name

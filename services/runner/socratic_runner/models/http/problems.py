@@ -138,7 +138,7 @@ _ABSENT: Final = frozenset({"none", "null"})
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ProviderProblem:
     """An error as a provider describes it."""
 
     message: str
@@ -160,13 +160,13 @@ def parse(body: bytes) -> Any:
         return None
 
 
-def read_problem(body: bytes) -> Problem:
+def read_problem(body: bytes) -> ProviderProblem:
     """Read the body of an error; a body without JSON is the message."""
     parsed = parse(body)
-    return Problem(body.decode(errors="replace")) if parsed is None else problem_in(parsed)
+    return ProviderProblem(body.decode(errors="replace")) if parsed is None else problem_in(parsed)
 
 
-def problem_in(parsed: Any) -> Problem:
+def problem_in(parsed: Any) -> ProviderProblem:
     """Read an error from parsed JSON, such as `{"error": {"message": …, "type": …, "code": …}}`."""
     if isinstance(parsed, list) and parsed:
         parsed = parsed[0]  # so does Google
@@ -174,7 +174,7 @@ def problem_in(parsed: Any) -> Problem:
         # xAI and Text Generation Inference name the error beside its message.
         parsed = {**parsed, "message": error} if isinstance(error, str) else error
     if not isinstance(parsed, dict):
-        return Problem(_text(parsed))
+        return ProviderProblem(_text(parsed))
     details, metadata = parsed.get("details"), parsed.get("metadata")
     names = (
         _member(details, "error_code"),
@@ -187,7 +187,7 @@ def problem_in(parsed: Any) -> Problem:
         "flagged_input" if _member(metadata, "flagged_input") else None,  # OpenRouter's moderation
     )
     message = _message(parsed)
-    return Problem(
+    return ProviderProblem(
         message=message,
         names=tuple(name for name in names if isinstance(name, str) and _is_name(name)),
         status=_status(parsed.get("code")),

@@ -111,7 +111,7 @@ Aside = BeforeValidator(lambda value: value if isinstance(value, dict) else None
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
-class Reading(ABC):
+class ReplyReading(ABC):
     """Reads one reply. A subclass knows its provider's wire format."""
 
     def __init__(self, failures: Failures, *, streamed: bool) -> None:

@@ -55,7 +55,7 @@ class Completion:
     """From the start of the call to its end, without the wait for its turn."""
 
 
-class Stopped(Exception):
+class CallStopped(Exception):
     """The caller stopped the call."""
 
 
@@ -92,7 +92,7 @@ class Llama:
 
     def _complete(self, body: dict[str, Any], stop: threading.Event) -> Completion:
         if stop.is_set():
-            raise Stopped
+            raise CallStopped
         copy = self._idle_copy()
         try:
             return copy.complete(body, stop)
@@ -186,7 +186,7 @@ class _Stream:
     def completion(self, seconds: float) -> Completion:
         """Return the completion, once the stream has ended."""
         if self._stop.is_set():
-            raise Stopped
+            raise CallStopped
         if self._problem is not None:
             raise _failure(self._problem)
         if self._malformed is not None:

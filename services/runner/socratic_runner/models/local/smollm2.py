@@ -22,7 +22,13 @@ from socratic_bench.providers.options import known_name, read_options
 from socratic_bench.scoring.exchange import EarlierTurn, Status
 from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat, system_message
-from socratic_runner.models.local.llama import Completion, Llama, SharedLlamas, Stopped, copies_here
+from socratic_runner.models.local.llama import (
+    CallStopped,
+    Completion,
+    Llama,
+    SharedLlamas,
+    copies_here,
+)
 
 EXAMPLES: Final = (
     EarlierTurn(
@@ -92,7 +98,7 @@ class LocalClient:
         call.add_done_callback(self._calls.pop)
         try:
             return _reply(await asyncio.wrap_future(call))
-        except Stopped:
+        except CallStopped:
             message = "the client was closed before the reply was finished"
             raise ModelCallFailed(FailureKind.CUT_STREAM, message, retryable=True) from None
         finally:

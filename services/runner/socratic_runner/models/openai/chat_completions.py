@@ -25,7 +25,7 @@ from socratic_runner.models.chat import chat, system_message
 from socratic_runner.models.http.client import Wire, open_connection, require_key
 from socratic_runner.models.http.keys import Key
 from socratic_runner.models.http.problems import parse
-from socratic_runner.models.http.reading import Aside, Count, Event, Name, Reading
+from socratic_runner.models.http.reading import Aside, Count, Event, Name, ReplyReading
 from socratic_runner.models.stop_reasons import Ended, tells_of_an_unfinished_reply
 
 _LAST: Final = b"[DONE]"
@@ -79,7 +79,7 @@ class _InputDetails(BaseModel):
     cached_tokens: Count = None
 
 
-class Counts(BaseModel):
+class TokenUsage(BaseModel):
     """The `usage` of a reply."""
 
     prompt_tokens: Count = None
@@ -142,7 +142,7 @@ class _Chunk(BaseModel):
 
     choices: list[_Choice] | None = None
     x_groq: Annotated[_Groq | None, Aside] = None
-    usage: Annotated[Counts | None, Aside] = None
+    usage: Annotated[TokenUsage | None, Aside] = None
     model: Name = None
     error: Any = None
     object: Name = None
@@ -152,10 +152,10 @@ _GATEWAY: Final = "x-litellm-call-id"
 """A header of LiteLLM's proxy."""
 
 
-class OpenAIReading(Reading):
+class OpenAIReading(ReplyReading):
     """Reads the reply to a chat completion."""
 
-    _counts: Counts | None = None
+    _counts: TokenUsage | None = None
     _refused = False
     _strange = b""
     """The last data that belongs to no reply."""

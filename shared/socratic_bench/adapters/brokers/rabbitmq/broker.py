@@ -27,7 +27,7 @@ from socratic_bench.adapters.brokers.rabbitmq.consumer import (
     HOLD_SECONDS,
     RabbitMQConsumer,
 )
-from socratic_bench.adapters.brokers.rabbitmq.dead_letters import DeadLetters
+from socratic_bench.adapters.brokers.rabbitmq.dead_letters import RabbitDeadLetters
 from socratic_bench.adapters.brokers.rabbitmq.declaring import (
     GroupQueues,
     Needed,
@@ -255,9 +255,9 @@ class RabbitMQBroker:
         self._connection.check_open()
         return self._declared.queue(name)
 
-    def _dead_letters(self, queue: str) -> DeadLetters:
+    def _dead_letters(self, queue: str) -> RabbitDeadLetters:
         work, routing, _ = self._queue(queue)
-        return DeadLetters(self._connection, routing, work, queue)
+        return RabbitDeadLetters(self._connection, routing, work, queue)
 
     async def _declare_queue(self, channel: AbstractChannel, queue: WorkQueue) -> None:
         work = self._named(queue)

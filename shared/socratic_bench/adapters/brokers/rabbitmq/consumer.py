@@ -24,8 +24,8 @@ from socratic_bench.adapters.brokers.rabbitmq.connection import (
     lost_event,
 )
 from socratic_bench.adapters.brokers.rabbitmq.declaring import GroupQueues
-from socratic_bench.adapters.brokers.rabbitmq.health import Seen
-from socratic_bench.adapters.brokers.rabbitmq.intake import Intake
+from socratic_bench.adapters.brokers.rabbitmq.health import QueueReport
+from socratic_bench.adapters.brokers.rabbitmq.intake import QueueIntake
 from socratic_bench.adapters.brokers.rabbitmq.publishing import Routing
 from socratic_bench.adapters.brokers.rabbitmq.settling import Settling, acknowledge
 from socratic_bench.adapters.brokers.rabbitmq.wire import (
@@ -98,7 +98,7 @@ class DelayedMessages:
             return {name: health.no_leader(name)}
         return {name: f"queue {name!r} is not consumed by this process: {self._trouble}"}
 
-    def compare(self, found: Mapping[str, Seen | None]) -> None:
+    def compare(self, found: Mapping[str, QueueReport | None]) -> None:
         """Consume again if the server shows no consumer of the queue in two looks."""
         seen = found.get(self._name)
         unseen = self._taking and seen is not None and not seen.consumers
@@ -233,7 +233,7 @@ class RabbitMQConsumer(UnackedConsumer[AbstractIncomingMessage]):
         self._routing = routing
         self._settling = Settling(self._unacked)
         self._delayed = DelayedMessages(connection, routing, queue, longest_hold=hold_seconds)
-        self._intake = Intake(
+        self._intake = QueueIntake(
             connection,
             routing,
             queue,
@@ -261,7 +261,7 @@ class RabbitMQConsumer(UnackedConsumer[AbstractIncomingMessage]):
     async def heard_of_group(self) -> None:
         await self._intake.heard_of_group()
 
-    def compare(self, found: Mapping[str, Seen | None]) -> None:
+    def compare(self, found: Mapping[str, QueueReport | None]) -> None:
         """Notice queues that this consumer consumes and for which the server shows no consumer."""
         self._intake.compare(found)
         self._delayed.compare(found)

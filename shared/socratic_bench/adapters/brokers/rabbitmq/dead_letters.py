@@ -26,7 +26,7 @@ BACK_SECONDS: Final = 10.0
 LOOK_AGAIN_SECONDS: Final = 0.01
 
 
-class DeadLetters:
+class RabbitDeadLetters:
     """The dead letters of one queue. Every method raises BrokerUnavailable and BrokerClosed."""
 
     def __init__(

@@ -25,7 +25,7 @@ from socratic_bench.adapters.brokers.rabbitmq.connection import (
     SETTLE_SECONDS,
     ReconnectingConnection,
 )
-from socratic_bench.adapters.brokers.rabbitmq.health import Seen, seen
+from socratic_bench.adapters.brokers.rabbitmq.health import QueueReport, seen
 from socratic_bench.concurrency.deadlines import cancelled
 from socratic_bench.errors import BrokerClosed, BrokerError
 from socratic_bench.ports.broker import WorkQueue
@@ -244,10 +244,10 @@ PROBE_SECONDS: Final = 60.0
 """Seconds between two checks of the leaders of dead-letter queues, which have no consumers."""
 
 
-class Watched(Protocol):
+class WatchedConsumer(Protocol):
     """A consumer whose queues are watched."""
 
-    def compare(self, found: Mapping[str, Seen | None]) -> None:
+    def compare(self, found: Mapping[str, QueueReport | None]) -> None:
         """Notice queues that it consumes and for which the server shows no consumer."""
         ...
 
@@ -263,7 +263,7 @@ class Watch:
         self,
         connection: ReconnectingConnection,
         needed: Needed,
-        consumers: Collection[Watched],
+        consumers: Collection[WatchedConsumer],
     ) -> None:
         self._connection = connection
         self._needed = needed

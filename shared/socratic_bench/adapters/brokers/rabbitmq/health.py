@@ -43,7 +43,7 @@ def no_leader(name: str) -> str:
     return f"queue {name!r} has no leader: nothing gets in or out"
 
 
-class Seen(NamedTuple):
+class QueueReport(NamedTuple):
     """The server's report on a queue."""
 
     messages: int
@@ -52,19 +52,21 @@ class Seen(NamedTuple):
     consumers: int
 
 
-async def seen(channel: AbstractChannel, name: str) -> Seen | None:
+async def seen(channel: AbstractChannel, name: str) -> QueueReport | None:
     """Report on a queue; None if it is missing, in which case the server closes the channel."""
     try:
         queue = await channel.get_queue(name)
     except ChannelNotFoundEntity:
         return None
     result = queue.declaration_result
-    return Seen(result.message_count or 0, result.consumer_count or 0)
+    return QueueReport(result.message_count or 0, result.consumer_count or 0)
 
 
-async def look(connection: ReconnectingConnection, names: Iterable[str]) -> dict[str, Seen | None]:
+async def look(
+    connection: ReconnectingConnection, names: Iterable[str]
+) -> dict[str, QueueReport | None]:
     """Report on each queue. Raises BrokerUnavailable and BrokerClosed."""
-    found: dict[str, Seen | None] = {}
+    found: dict[str, QueueReport | None] = {}
     left = list(dict.fromkeys(names))
     while left:
         async with connection.channel() as channel:
@@ -79,7 +81,7 @@ async def look(connection: ReconnectingConnection, names: Iterable[str]) -> dict
 async def leaderless(connection: ReconnectingConnection, names: Collection[str]) -> set[str]:
     """Return the queues that have no leader. Raises BrokerUnavailable and BrokerClosed."""
     answers = await look(connection, names)
-    doubtful = [name for name, answer in answers.items() if answer == Seen(0, 0)]
+    doubtful = [name for name, answer in answers.items() if answer == QueueReport(0, 0)]
     probe = _Probe(connection)
     try:
         return {name for name in doubtful if not await probe.answers(name)}

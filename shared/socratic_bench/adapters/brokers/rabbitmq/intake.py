@@ -19,7 +19,7 @@ from socratic_bench.adapters.brokers.rabbitmq.connection import (
     closed_event,
 )
 from socratic_bench.adapters.brokers.rabbitmq.declaring import GroupQueues, declare_events
-from socratic_bench.adapters.brokers.rabbitmq.health import Seen
+from socratic_bench.adapters.brokers.rabbitmq.health import QueueReport
 from socratic_bench.adapters.brokers.rabbitmq.publishing import Routing
 from socratic_bench.adapters.brokers.rabbitmq.settling import Settling
 from socratic_bench.adapters.brokers.rabbitmq.sources import (
@@ -36,7 +36,7 @@ from socratic_bench.adapters.brokers.rabbitmq.wire import (
     redeliveries_of,
 )
 from socratic_bench.adapters.brokers.receiving import consumer_broke
-from socratic_bench.adapters.brokers.unacked import Batch, Part, UnackedMessages
+from socratic_bench.adapters.brokers.unacked import Batch, BatchPart, UnackedMessages
 from socratic_bench.concurrency.deadlines import cancelled, wait_at_most
 from socratic_bench.errors import BrokerClosed, BrokerError, DeliveryLost
 from socratic_bench.events.codec import Message
@@ -51,7 +51,7 @@ GIVE_BACK_SECONDS: Final = 5.0
 """Seconds that a stopping consumer has to publish copies of messages that it never handed out."""
 
 
-class Intake:
+class QueueIntake:
     """Receives the messages of a queue, or of all its group queues, and of its suspects."""
 
     def __init__(
@@ -122,7 +122,7 @@ class Intake:
         """Note that a suspect was handed out: its time alone begins."""
         self._changed.set()
 
-    def compare(self, found: Mapping[str, Seen | None]) -> None:
+    def compare(self, found: Mapping[str, QueueReport | None]) -> None:
         """Consume the queues again for which the server shows no consumer, and use another channel
         for queues whose messages never arrive.
         """
@@ -342,7 +342,7 @@ class Intake:
     async def _publish_back(
         self,
         taken_back: Iterable[
-            tuple[Batch[AbstractIncomingMessage], Sequence[Part[AbstractIncomingMessage]]]
+            tuple[Batch[AbstractIncomingMessage], Sequence[BatchPart[AbstractIncomingMessage]]]
         ],
     ) -> None:
         normal: list[tuple[list[Message], int]] = []

@@ -17,7 +17,7 @@ import structlog
 from socratic_bench.adapters.brokers.rabbitmq import health, topology
 from socratic_bench.adapters.brokers.rabbitmq.connection import ReconnectingConnection
 from socratic_bench.adapters.brokers.rabbitmq.declaring import GroupQueues
-from socratic_bench.adapters.brokers.rabbitmq.health import Seen
+from socratic_bench.adapters.brokers.rabbitmq.health import QueueReport
 from socratic_bench.errors import BrokerClosed, BrokerError
 from socratic_bench.ports.broker import WorkQueue
 
@@ -99,7 +99,7 @@ class Sources:
         self.consumed.pop(name, None)
         self._lost = True
 
-    def compare(self, found: Mapping[str, Seen | None]) -> bool:
+    def compare(self, found: Mapping[str, QueueReport | None]) -> bool:
         """Tell whether two looks at the server show no consumer of a queue consumed here."""
         unseen = {name for name in self.consumed if (at := found.get(name)) and not at.consumers}
         doubtful = unseen & self._unseen
@@ -108,7 +108,9 @@ class Sources:
         self._unseen = unseen - doubtful
         return bool(doubtful)
 
-    def stalled(self, found: Mapping[str, Seen | None], served: Collection[str]) -> list[str]:
+    def stalled(
+        self, found: Mapping[str, QueueReport | None], served: Collection[str]
+    ) -> list[str]:
         """Return queues that show messages in several looks and deliver none although they may.
 
         A channel of the server that took a new queue for a deleted one delivers nothing of it.

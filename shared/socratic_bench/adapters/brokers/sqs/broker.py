@@ -22,11 +22,11 @@ from socratic_bench.adapters.brokers.sqs.address import address_of
 from socratic_bench.adapters.brokers.sqs.connection import AwsConnection
 from socratic_bench.adapters.brokers.sqs.consumer import INVISIBLE_SECONDS, SqsConsumer
 from socratic_bench.adapters.brokers.sqs.copies import Copies
-from socratic_bench.adapters.brokers.sqs.dead_letters import DeadLetters
+from socratic_bench.adapters.brokers.sqs.dead_letters import SqsDeadLetters
 from socratic_bench.adapters.brokers.sqs.intake import OrphanedPolls
 from socratic_bench.adapters.brokers.sqs.listener import SqsListener
 from socratic_bench.adapters.brokers.sqs.record_batch import RecordBatch
-from socratic_bench.adapters.brokers.sqs.sender import Claims, Outgoing, Sender, Target
+from socratic_bench.adapters.brokers.sqs.sender import Claims, OutgoingSend, Sender, SendTarget
 from socratic_bench.adapters.brokers.sqs.server_queue import LONGEST_POLL
 from socratic_bench.adapters.brokers.sqs.topology import Declared
 from socratic_bench.adapters.brokers.sqs.wire import BATCH_BYTES
@@ -210,7 +210,7 @@ class SqsBroker:
         by_type: defaultdict[str, list[Message]] = defaultdict(list)
         for message in messages:
             by_type[message.type].append(message)
-        outgoing: list[Outgoing] = []
+        outgoing: list[OutgoingSend] = []
         for event_type, together in by_type.items():
             for taker in self._declared.takers(event_type):
                 outgoing += await self._to_queue(taker, together)
@@ -218,22 +218,22 @@ class SqsBroker:
                 outgoing += await self._to_topic(self._topics[event_type], together)
         await self._sender.send(outgoing)
 
-    async def _to_queue(self, taker: Declared, messages: Sequence[Message]) -> list[Outgoing]:
+    async def _to_queue(self, taker: Declared, messages: Sequence[Message]) -> list[OutgoingSend]:
         work = taker.work
-        target = Target(taker.queue.url, separate_groups=work.separate_groups)
-        outgoing: list[Outgoing] = []
+        target = SendTarget(taker.queue.url, separate_groups=work.separate_groups)
+        outgoing: list[OutgoingSend] = []
         for together in _by_group(messages) if work.separate_groups else [messages]:
             shares = SHARES if work.separate_groups else 1
             outgoing += [
-                Outgoing(target, await self._sender.encoded(batch))
+                OutgoingSend(target, await self._sender.encoded(batch))
                 for batch in batches(together, work.batch, most_bytes=BATCH_BYTES, shares=shares)
             ]
         return outgoing
 
-    async def _to_topic(self, topic: str, messages: Sequence[Message]) -> list[Outgoing]:
-        target = Target(topic, is_topic=True)
+    async def _to_topic(self, topic: str, messages: Sequence[Message]) -> list[OutgoingSend]:
+        target = SendTarget(topic, is_topic=True)
         return [
-            Outgoing(target, await self._sender.encoded(batch, for_topic=True))
+            OutgoingSend(target, await self._sender.encoded(batch, for_topic=True))
             for batch in batches(messages, BROADCAST_BATCH, most_bytes=BATCH_BYTES)
         ]
 
@@ -249,9 +249,9 @@ class SqsBroker:
     def _copies(self, declared: Declared) -> Copies:
         return Copies(self._sender, declared.work, declared.queue, declared.dead)
 
-    def _dead_letters(self, queue: str) -> DeadLetters:
+    def _dead_letters(self, queue: str) -> SqsDeadLetters:
         declared = self._queue(queue)
-        return DeadLetters(declared.dead, self._copies(declared), self._claims, queue)
+        return SqsDeadLetters(declared.dead, self._copies(declared), self._claims, queue)
 
 
 def _by_group(messages: Iterable[Message]) -> Iterable[list[Message]]:

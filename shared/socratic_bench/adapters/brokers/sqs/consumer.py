@@ -10,10 +10,10 @@ import structlog
 
 from socratic_bench.adapters.brokers.receiving import UnackedConsumer
 from socratic_bench.adapters.brokers.sqs.copies import Copies
-from socratic_bench.adapters.brokers.sqs.intake import Intake, OrphanedPolls
+from socratic_bench.adapters.brokers.sqs.intake import OrphanedPolls, PollIntake
 from socratic_bench.adapters.brokers.sqs.sender import Claims
 from socratic_bench.adapters.brokers.sqs.server_queue import Incoming, ServerQueue, handles_of
-from socratic_bench.adapters.brokers.sqs.wire import State
+from socratic_bench.adapters.brokers.sqs.wire import WireState
 from socratic_bench.adapters.brokers.unacked import Batch, UnackedMessages
 from socratic_bench.concurrency.deadlines import cancelled
 from socratic_bench.errors import BrokerClosed, BrokerError
@@ -28,7 +28,7 @@ _BEATS: Final = 3
 """Heartbeats in that time: two of them may fail."""
 
 
-class Heartbeat:
+class InvisibilityHeartbeat:
     """Renews the invisibility of a consumer's messages, ten to a request."""
 
     def __init__(
@@ -102,7 +102,7 @@ class SqsConsumer(UnackedConsumer[Incoming]):
         )
         self._queue = queue
         self._copies = copies
-        self._intake = Intake(
+        self._intake = PollIntake(
             work,
             queue,
             copies,
@@ -116,7 +116,7 @@ class SqsConsumer(UnackedConsumer[Incoming]):
             on_broken=self._end,
         )
         self._beating = asyncio.create_task(
-            Heartbeat(queue, self._unacked, invisible=invisible).run(),
+            InvisibilityHeartbeat(queue, self._unacked, invisible=invisible).run(),
             name=f"heartbeat of {queue.name}",
         )
 
@@ -159,7 +159,7 @@ class SqsConsumer(UnackedConsumer[Incoming]):
 
     async def _deliver_again(self, delivery: Delivery, attempts: int, delay: float) -> None:
         self._part(delivery)
-        await self._copies.again([delivery.message], State(attempts=attempts), delay)
+        await self._copies.again([delivery.message], WireState(attempts=attempts), delay)
         await self.ack([delivery])
 
     def _settle(

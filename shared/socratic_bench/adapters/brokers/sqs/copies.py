@@ -13,9 +13,9 @@ from socratic_bench.adapters.brokers.batches import batches
 from socratic_bench.adapters.brokers.sqs.sender import (
     LONGEST_DELAY,
     Claims,
-    Outgoing,
+    OutgoingSend,
     Sender,
-    Target,
+    SendTarget,
 )
 from socratic_bench.adapters.brokers.sqs.server_queue import (
     MOST_ENTRIES,
@@ -23,7 +23,7 @@ from socratic_bench.adapters.brokers.sqs.server_queue import (
     ServerQueue,
     handles_of,
 )
-from socratic_bench.adapters.brokers.sqs.wire import BATCH_BYTES, State
+from socratic_bench.adapters.brokers.sqs.wire import BATCH_BYTES, WireState
 from socratic_bench.errors import BrokerUnavailable
 from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import SUSPECT_AFTER, WorkQueue, alone_for, ended_alone
@@ -61,17 +61,19 @@ class Copies:
         self._sender = sender
         self._work = work
         self._queue = queue
-        self._target = Target(queue.url, separate_groups=work.separate_groups)
-        self._dead = Target(dead.url)
+        self._target = SendTarget(queue.url, separate_groups=work.separate_groups)
+        self._dead = SendTarget(dead.url)
         self._now = now
 
-    async def again(self, messages: Sequence[Message], state: State, delay: float = 0.0) -> None:
+    async def again(
+        self, messages: Sequence[Message], state: WireState, delay: float = 0.0
+    ) -> None:
         """Deliver messages of one group again, after `delay` seconds or up to one more."""
         if delay > 0:
             state = replace(state, due=round(self._now() + delay, 3))
         await self._sender.send(
             [
-                Outgoing(self._target, await self._sender.encoded(batch, state), _whole(delay))
+                OutgoingSend(self._target, await self._sender.encoded(batch, state), _whole(delay))
                 for batch in batches(messages, self._work.batch, most_bytes=BATCH_BYTES)
             ]
         )
@@ -87,7 +89,7 @@ class Copies:
         """Send copies of messages as they are, uncounted; the caller has these deleted."""
         await self._sender.send(
             [
-                Outgoing(
+                OutgoingSend(
                     self._target,
                     each.incoming.encoded.with_state(
                         replace(
@@ -134,10 +136,10 @@ class Copies:
 
     async def split(self, incoming: Incoming, messages: Iterable[Message]) -> None:
         """Replace a batch that came back too often by its messages, each of them a suspect."""
-        state = State(attempts=incoming.state.attempts, redeliveries=SUSPECT_AFTER)
+        state = WireState(attempts=incoming.state.attempts, redeliveries=SUSPECT_AFTER)
         await self._sender.send(
             [
-                Outgoing(self._target, await self._sender.encoded([message], state))
+                OutgoingSend(self._target, await self._sender.encoded([message], state))
                 for message in messages
             ]
         )
@@ -145,10 +147,10 @@ class Copies:
 
     async def dead_letter(self, messages: Iterable[Message], attempts: int, reason: str) -> None:
         """Send each message to the dead letters."""
-        state = State(attempts=attempts, reason=reason)
+        state = WireState(attempts=attempts, reason=reason)
         await self._sender.send(
             [
-                Outgoing(self._dead, await self._sender.encoded([message], state))
+                OutgoingSend(self._dead, await self._sender.encoded([message], state))
                 for message in messages
             ]
         )

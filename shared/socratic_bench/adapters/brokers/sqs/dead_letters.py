@@ -13,7 +13,7 @@ from socratic_bench.adapters.brokers.sqs.server_queue import (
     ServerQueue,
     handles_of,
 )
-from socratic_bench.adapters.brokers.sqs.wire import State
+from socratic_bench.adapters.brokers.sqs.wire import WireState
 from socratic_bench.ports.broker import DeadLetter
 
 LOOKED_AT_SECONDS: Final = 30.0
@@ -23,7 +23,7 @@ _WAIT_SECONDS: Final = 1
 """Seconds that a poll looks for letters that SQS counted: a long poll asks all of its servers."""
 
 
-class DeadLetters:
+class SqsDeadLetters:
     """The dead letters of one queue. Every method raises BrokerUnavailable and BrokerClosed."""
 
     def __init__(self, dead: ServerQueue, copies: Copies, claims: Claims, label: str) -> None:
@@ -63,7 +63,7 @@ class DeadLetters:
                     return count
                 letters = await self._letters(incoming)
                 wanted = letters if limit is None else letters[: limit - count]
-                await self._copies.again([letter.message for letter in wanted], State())
+                await self._copies.again([letter.message for letter in wanted], WireState())
                 for letter in letters[len(wanted) :]:  # the rest of a batch
                     await self._copies.dead_letter([letter.message], letter.attempts, letter.reason)
                 await self._dead.delete([incoming.handle])

@@ -25,7 +25,7 @@ from socratic_bench.adapters.brokers.sqs.server_queue import (
     ServerQueue,
     handles_of,
 )
-from socratic_bench.adapters.brokers.sqs.wire import State
+from socratic_bench.adapters.brokers.sqs.wire import WireState
 from socratic_bench.adapters.brokers.unacked import UnackedMessages
 from socratic_bench.concurrency.deadlines import cancelled, wait_at_most
 from socratic_bench.errors import BrokerClosed, BrokerError, BrokerUnavailable
@@ -87,7 +87,7 @@ GIVE_BACK_SECONDS: Final = 5.0
 _TRY_AGAIN_SECONDS: Final = 1.0
 
 
-class Intake:
+class PollIntake:
     """Fills a consumer's unacked messages while there is room, until it drains."""
 
     def __init__(
@@ -313,9 +313,9 @@ class Intake:
         self.trouble = reason
 
 
-def _as_it_was(incoming: Incoming) -> State:
+def _as_it_was(incoming: Incoming) -> WireState:
     """Return the state of a message for a copy that counts neither an attempt nor a delivery."""
-    return State(
+    return WireState(
         attempts=incoming.state.attempts,
         redeliveries=incoming.redeliveries,
         postponed=incoming.state.postponed,

@@ -12,7 +12,7 @@ from socratic_bench.adapters.brokers.declarations import attempts_of_copy
 from socratic_bench.adapters.brokers.sqs.copies import Copies, PutBack, Suspects, is_suspect
 from socratic_bench.adapters.brokers.sqs.sender import Claims
 from socratic_bench.adapters.brokers.sqs.server_queue import Incoming, ServerQueue, incoming_of
-from socratic_bench.adapters.brokers.sqs.wire import State
+from socratic_bench.adapters.brokers.sqs.wire import WireState
 from socratic_bench.consuming.outcomes import Ack, RetryLater, Settlement
 from socratic_bench.errors import BrokerError
 from socratic_bench.ports.broker import Delivery
@@ -138,7 +138,7 @@ class RecordBatch:
             counted = settlement.counted
             attempts = attempts_of_copy(delivery, self._delivery_limit, counted=counted)
             if attempts is not None:
-                state = State(attempts=attempts)
+                state = WireState(attempts=attempts)
                 await self._copies.again([delivery.message], state, settlement.delay)
                 return
         await self._copies.dead_letter([delivery.message], delivery.attempt, settlement.reason)

@@ -21,7 +21,7 @@ from socratic_bench.adapters.brokers.sqs.wire import (
     MOST_BROADCAST_BYTES,
     MOST_BYTES,
     Encoded,
-    State,
+    WireState,
     encode,
     typed,
 )
@@ -83,7 +83,7 @@ _RETRY: Final = RetryPolicy(first_delay=0.1, longest_delay=2.0)
 _GROUP_ID: Final = re.compile(r"[A-Za-z0-9!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~]{1,128}")
 
 
-class Target(NamedTuple):
+class SendTarget(NamedTuple):
     """A queue or a topic of the server."""
 
     address: str
@@ -95,10 +95,10 @@ class Target(NamedTuple):
     """Whether a queue is fair to groups, and so needs to know them."""
 
 
-class Outgoing(NamedTuple):
+class OutgoingSend(NamedTuple):
     """A message for a queue or a topic."""
 
-    target: Target
+    target: SendTarget
     encoded: Encoded
     delay: int = 0
     """Seconds until it may be delivered."""
@@ -112,7 +112,11 @@ class Sender:
         self._claims = Claims(connection)
 
     async def encoded(
-        self, messages: Sequence[Message], state: State | None = None, *, for_topic: bool = False
+        self,
+        messages: Sequence[Message],
+        state: WireState | None = None,
+        *,
+        for_topic: bool = False,
     ) -> Encoded:
         """Encode messages; content that is too large goes to S3.
 
@@ -123,13 +127,13 @@ class Sender:
             return encoded
         return encode(messages, state, claim=await self._claims.check_in(content_of(messages)))
 
-    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+    async def send(self, outgoing: Sequence[OutgoingSend]) -> None:
         """Send; returns once all are taken. Some may be sent twice.
 
         Raises BrokerUnavailable after SEND_SECONDS, and BrokerError for a message that SQS refuses
         for good; it may have taken others then.
         """
-        by_target: defaultdict[Target, list[Outgoing]] = defaultdict(list)
+        by_target: defaultdict[SendTarget, list[OutgoingSend]] = defaultdict(list)
         for each in outgoing:
             by_target[each.target].append(each)
         free = asyncio.Semaphore(_AT_ONCE)
@@ -148,7 +152,7 @@ class Sender:
                 raise error
 
     async def _send_request(
-        self, free: asyncio.Semaphore, target: Target, outgoing: Sequence[Outgoing]
+        self, free: asyncio.Semaphore, target: SendTarget, outgoing: Sequence[OutgoingSend]
     ) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + SEND_SECONDS
@@ -168,12 +172,14 @@ class Sender:
                 raise BrokerUnavailable(f"not sent within {SEND_SECONDS:g} s: {trouble}")
             await asyncio.sleep(delay)
 
-    async def _try(self, target: Target, outgoing: Sequence[Outgoing]) -> Sequence[Outgoing]:
+    async def _try(
+        self, target: SendTarget, outgoing: Sequence[OutgoingSend]
+    ) -> Sequence[OutgoingSend]:
         """Make one request; returns what the server did not take and may yet take."""
         answer = await self._connection.call(
             *_request(target, outgoing), **_entries(target, outgoing)
         )
-        again: list[Outgoing] = []
+        again: list[OutgoingSend] = []
         for failed in answer.get("Failed", ()):
             if is_final(failed):
                 raise BrokerError(
@@ -184,11 +190,11 @@ class Sender:
         return again
 
 
-def _request(target: Target, _outgoing: Sequence[Outgoing]) -> tuple[Service, str]:
+def _request(target: SendTarget, _outgoing: Sequence[OutgoingSend]) -> tuple[Service, str]:
     return ("sns", "publish_batch") if target.is_topic else ("sqs", "send_message_batch")
 
 
-def _entries(target: Target, outgoing: Sequence[Outgoing]) -> dict[str, Any]:
+def _entries(target: SendTarget, outgoing: Sequence[OutgoingSend]) -> dict[str, Any]:
     if target.is_topic:
         return {
             "TopicArn": target.address,
@@ -220,10 +226,10 @@ def _entries(target: Target, outgoing: Sequence[Outgoing]) -> dict[str, Any]:
     }
 
 
-def _requests(target: Target, outgoing: Sequence[Outgoing]) -> Iterator[list[Outgoing]]:
+def _requests(target: SendTarget, outgoing: Sequence[OutgoingSend]) -> Iterator[list[OutgoingSend]]:
     """Split into what one request may hold."""
     most = MOST_BROADCAST_BYTES if target.is_topic else MOST_BYTES
-    request: list[Outgoing] = []
+    request: list[OutgoingSend] = []
     size = 0
     for each in outgoing:
         if request and (len(request) == MOST_ENTRIES or size + each.encoded.size > most):

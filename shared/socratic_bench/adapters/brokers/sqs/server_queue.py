@@ -10,7 +10,7 @@ from socratic_bench.adapters.brokers.sqs.connection import AwsConnection, is_fin
 from socratic_bench.adapters.brokers.sqs.wire import (
     STATE,
     Encoded,
-    State,
+    WireState,
     bytes_of,
     decode,
     untyped,
@@ -30,7 +30,7 @@ class Incoming(NamedTuple):
     """The receipt handle, by which this delivery is settled."""
 
     encoded: Encoded
-    state: State
+    state: WireState
 
     receives: int
     """How often SQS has delivered this copy, this time included."""
@@ -61,7 +61,7 @@ def incoming_of(record: Mapping[str, Any]) -> Incoming:
         str(record.get("MessageId") or record.get("messageId") or ""),
         str(record.get("ReceiptHandle") or record.get("receiptHandle") or ""),
         Encoded(str(record.get("Body") or record.get("body") or ""), attributes),
-        State.decode(attributes.get(STATE)),
+        WireState.decode(attributes.get(STATE)),
         max(1, _number(system.get("ApproximateReceiveCount"))),
         _number(system.get("SentTimestamp")),
     )

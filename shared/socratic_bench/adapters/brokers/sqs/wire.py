@@ -45,7 +45,7 @@ _EMPTY: Final = "="
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class WireState:
     """What a message carries for the adapter; a consumer writes it into each copy."""
 
     attempts: int = 0
@@ -74,14 +74,14 @@ class State:
 
     def encode(self) -> str | None:
         """Return it as the value of an attribute; None if there is nothing to say."""
-        default = State()
+        default = WireState()
         said = {
             name: value for name, value in asdict(self).items() if value != getattr(default, name)
         }
         return json.dumps(said, separators=(",", ":")) if said else None
 
     @classmethod
-    def decode(cls, value: str | None) -> State:
+    def decode(cls, value: str | None) -> WireState:
         """Read it; a stranger's value counts as nothing."""
         try:
             read = json.loads(value or "{}")
@@ -126,7 +126,7 @@ class Encoded(NamedTuple):
         )
         return len(self.body.encode()) + attributes
 
-    def with_state(self, state: State) -> Encoded:
+    def with_state(self, state: WireState) -> Encoded:
         """Return the same message with another state."""
         attributes = {name: value for name, value in self.attributes.items() if name != STATE}
         if said := state.encode():
@@ -135,13 +135,13 @@ class Encoded(NamedTuple):
 
 
 def encode(
-    messages: Sequence[Message], state: State | None = None, *, claim: str | None = None
+    messages: Sequence[Message], state: WireState | None = None, *, claim: str | None = None
 ) -> Encoded:
     """Encode one message, or several of one type as a batch.
 
     With a `claim` the body only names the place of the content, which `content_of` returns.
     """
-    state = state or State()
+    state = state or WireState()
     first = messages[0]
     attributes = {_CONTENT_TYPE: content_type_of(messages), TYPE: first.type}
     parts: tuple[str | int, ...] = ()
@@ -162,7 +162,7 @@ def encode(
         {name: quote(value, safe=_PLAIN) for name, value in attributes.items() if value},
     )
     return encoded.with_state(
-        State(
+        WireState(
             state.attempts,
             state.redeliveries,
             state.postponed,
@@ -175,7 +175,7 @@ def encode(
     )
 
 
-def decode(encoded: Encoded, content: bytes, state: State, message_id: str) -> list[Message]:
+def decode(encoded: Encoded, content: bytes, state: WireState, message_id: str) -> list[Message]:
     """Decode the messages in `content`, at least one. A foreign message passes unchanged."""
     event_type = _attribute(encoded, TYPE)
     return split(content, event_type, state.parts) or [
@@ -191,7 +191,7 @@ def decode(encoded: Encoded, content: bytes, state: State, message_id: str) -> l
     ]
 
 
-def bytes_of(body: str, state: State) -> bytes:
+def bytes_of(body: str, state: WireState) -> bytes:
     """Return the content of a message that has no claim."""
     if not state.base64:
         return body.encode()

@@ -19,12 +19,12 @@ from socratic_bench.adapters.stores.dynamodb.cells import (
     row_of_score,
 )
 from socratic_bench.adapters.stores.dynamodb.clients import together
-from socratic_bench.adapters.stores.dynamodb.folding import Folding, rounds
+from socratic_bench.adapters.stores.dynamodb.folding import GroupFolding, rounds
 from socratic_bench.adapters.stores.dynamodb.items import SK, Item, at
 from socratic_bench.adapters.stores.dynamodb.registration import delete_rows
 from socratic_bench.adapters.stores.dynamodb.role import DynamoDBRole, Now, ends_before_close
 from socratic_bench.adapters.stores.dynamodb.schema import revision
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.concurrency.deadlines import finish_despite_cancel
 from socratic_bench.domain.aggregates.cell import Cell, CellKey
 from socratic_bench.domain.run import RunFailure
@@ -38,7 +38,7 @@ PAGE: Final = 500
 class DynamoDBAggregates(DynamoDBRole):
     """Folds scores and failures into cells, and reads all three."""
 
-    def __init__(self, table: Table, now: Now | None = None) -> None:
+    def __init__(self, table: DynamoTable, now: Now | None = None) -> None:
         super().__init__(table, now)
         self._folded_into: set[str] = set()
         """The experiments that this process has marked as having cells."""
@@ -75,7 +75,7 @@ class DynamoDBAggregates(DynamoDBRole):
                 [each for each in scores if each.run.experiment_id in profiles],
                 [each for each in failures if each.run.experiment_id in profiles],
             ):
-                folds = (Folding(self._table, parts, profiles).cells() for parts in of_round)
+                folds = (GroupFolding(self._table, parts, profiles).cells() for parts in of_round)
                 for some in await together(folds):
                     cells |= {cell.key: cell for cell in some}
         # The state is read before and after: no transaction holds an experiment for its folds.

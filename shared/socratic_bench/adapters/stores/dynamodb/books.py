@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from socratic_bench.adapters.stores.dynamodb import keys
-from socratic_bench.adapters.stores.dynamodb.items import Item, Key, Transaction, Value, at, key_of
-from socratic_bench.adapters.stores.dynamodb.table import Table
-from socratic_bench.adapters.stores.dynamodb.turns import Turn, turn_of_item
+from socratic_bench.adapters.stores.dynamodb.items import (
+    Item,
+    ItemKey,
+    Value,
+    WriteTransaction,
+    at,
+    key_of,
+)
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
+from socratic_bench.adapters.stores.dynamodb.turns import StoredTurn, turn_of_item
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.leasing import Account
 from socratic_bench.ports.stores.leases import LeaseKey
@@ -60,7 +67,7 @@ class Books:
     """Changes turns in memory, and writes all changes in one transaction."""
 
     def __init__(
-        self, experiment_id: str, account: StoredAccount, turns: Mapping[TurnKey, Turn]
+        self, experiment_id: str, account: StoredAccount, turns: Mapping[TurnKey, StoredTurn]
     ) -> None:
         self.experiment_id = experiment_id
         self.account = account
@@ -86,7 +93,9 @@ class Books:
         account = self.account
         return account.committed - self._committed_before if account.is_registered else 0
 
-    def lease(self, turn: Turn, lease: LeaseKey, owner: str, until: int, reserve: int) -> None:
+    def lease(
+        self, turn: StoredTurn, lease: LeaseKey, owner: str, until: int, reserve: int
+    ) -> None:
         """Begin a lease, count its call and commit its reservation."""
         self.commit(reserve)
         self._turns += not turn.calls.calls
@@ -115,7 +124,7 @@ class Books:
         return True
 
     @property
-    def changed(self) -> Iterable[Turn]:
+    def changed(self) -> Iterable[StoredTurn]:
         return (turn for turn in self.turns.values() if turn.is_changed)
 
     @property
@@ -134,14 +143,14 @@ class Books:
     def touches_account(self) -> bool:
         return self._has_new_lease or any((self._committed, self._calls, self._turns))
 
-    def write_to(self, transaction: Transaction) -> None:
+    def write_to(self, transaction: WriteTransaction) -> None:
         """Add the changed turns and the account."""
         for turn in self.changed:
             transaction.put_version(turn.item(), turn.version)
         if self.touches_account:
             self._write_account(transaction)
 
-    def _write_account(self, transaction: Transaction) -> None:
+    def _write_account(self, transaction: WriteTransaction) -> None:
         account = self.account
         conditions = [
             "attribute_not_exists(#state)" if account.state is None else "#state = :state"
@@ -171,8 +180,11 @@ Decision = TypeVar("Decision")
 
 
 async def read_books(
-    table: Table, experiment_id: str, turns: Collection[TurnKey], more: Collection[Key] = ()
-) -> tuple[Books, Mapping[Key, Item]]:
+    table: DynamoTable,
+    experiment_id: str,
+    turns: Collection[TurnKey],
+    more: Collection[ItemKey] = (),
+) -> tuple[Books, Mapping[ItemKey, Item]]:
     """Read turns and their account, and `more` items."""
     account = keys.account(experiment_id)
     found = await table.get([account, *(keys.turn(*turn) for turn in turns), *more])
@@ -185,7 +197,7 @@ async def read_books(
 
 
 async def change(
-    table: Table,
+    table: DynamoTable,
     experiment_id: str,
     turns: Collection[TurnKey],
     decide: Callable[[Books], Decision],
@@ -204,7 +216,7 @@ async def change(
 
 
 async def written(
-    table: Table, books: Books, check: Callable[[Transaction], None] | None = None
+    table: DynamoTable, books: Books, check: Callable[[WriteTransaction], None] | None = None
 ) -> bool:
     """Write changed books, unless others have changed any of it since it was read.
 
@@ -226,14 +238,14 @@ async def written(
     return False
 
 
-async def account_of(table: Table, experiment_id: str) -> StoredAccount:
+async def account_of(table: DynamoTable, experiment_id: str) -> StoredAccount:
     key = keys.account(experiment_id)
     return account_of_item((await table.get([key])).get(key))
 
 
-def _turn(experiment_id: str, key: TurnKey, found: Mapping[Key, Item]) -> Turn:
+def _turn(experiment_id: str, key: TurnKey, found: Mapping[ItemKey, Item]) -> StoredTurn:
     """Return a turn of this experiment; an empty one for a run of another experiment."""
     item = found.get(keys.turn(*key))
     if item is None or item["experiment"] != experiment_id:
-        return Turn(experiment_id, key)
+        return StoredTurn(experiment_id, key)
     return turn_of_item(key, item)

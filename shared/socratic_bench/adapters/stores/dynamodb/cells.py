@@ -15,7 +15,7 @@ from socratic_bench.adapters.stores.dynamodb.items import (
     packed,
     unpacked,
 )
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.adapters.stores.records import Records, record_of
 from socratic_bench.domain.aggregates.cell import Cell, CellKey, StoredFailure, millionths
 from socratic_bench.domain.run import RunFailure
@@ -146,7 +146,7 @@ FAILURES = Records("failures", 2, lambda row: RunFailure.model_validate_json(row
 
 
 async def progress_of_cells(
-    table: Table, experiment_id: str, profile: str, planned_runs: int
+    table: DynamoTable, experiment_id: str, profile: str, planned_runs: int
 ) -> Progress:
     """Sum up the ended and the failed runs under a profile."""
     items = await table.query(keys.cells(experiment_id))

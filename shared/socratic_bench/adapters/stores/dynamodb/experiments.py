@@ -10,7 +10,7 @@ from datetime import datetime
 from socratic_bench.adapters.stores.dynamodb import keys
 from socratic_bench.adapters.stores.dynamodb.cells import progress_of_cells
 from socratic_bench.adapters.stores.dynamodb.clients import together
-from socratic_bench.adapters.stores.dynamodb.items import SK, Transaction, at
+from socratic_bench.adapters.stores.dynamodb.items import SK, WriteTransaction, at
 from socratic_bench.adapters.stores.dynamodb.listed import (
     MODELS,
     PLANS,
@@ -23,7 +23,7 @@ from socratic_bench.adapters.stores.dynamodb.listed import (
 from socratic_bench.adapters.stores.dynamodb.registration import delete_rows, register
 from socratic_bench.adapters.stores.dynamodb.role import DynamoDBRole, Now, ends_before_close
 from socratic_bench.adapters.stores.dynamodb.schema import grow
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.adapters.stores.dynamodb.turns import unscored_turns
 from socratic_bench.adapters.stores.records import microseconds, time_at, with_pin
 from socratic_bench.domain.experiment.manifest import Experiment
@@ -115,7 +115,7 @@ class DynamoDBExperimentStates(DynamoDBRole):
         listed = map(listed_of_item, found.values())
         return {each.experiment_id: each for each in listed}
 
-    def _replace(self, transaction: Transaction, seen: Listed, changed: Listed) -> None:
+    def _replace(self, transaction: WriteTransaction, seen: Listed, changed: Listed) -> None:
         """Replace what lists show, and the mark of a running experiment."""
         transaction.put_version(changed.item(), seen.version)
         mark = keys.running(changed.experiment_id)
@@ -129,7 +129,7 @@ class DynamoDBExperimentStates(DynamoDBRole):
 class DynamoDBExperiments(DynamoDBExperimentStates):
     """Registers and completes experiments, and reports their progress."""
 
-    def __init__(self, table: Table, now: Now | None = None) -> None:
+    def __init__(self, table: DynamoTable, now: Now | None = None) -> None:
         super().__init__(table, now)
         self._models: dict[str, frozenset[str] | None] = {}
         """The models of running experiments, which never change; None: unreadable."""

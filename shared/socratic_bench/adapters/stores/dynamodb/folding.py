@@ -24,11 +24,11 @@ from socratic_bench.adapters.stores.dynamodb.items import (
     MISSING,
     MOST_ACTIONS,
     VERSION,
-    Key,
-    Transaction,
+    ItemKey,
+    WriteTransaction,
 )
 from socratic_bench.adapters.stores.dynamodb.schema import grow
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.domain.aggregates.cell import (
     Cell,
     CellKey,
@@ -54,7 +54,7 @@ ACTIONS: Final = 96
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GroupPart:
     """Facts of one group, each once."""
 
     guard: CellKey
@@ -75,14 +75,14 @@ class Part:
         cells = len(self.cells | {self.guard})
         return len(self.scores) + 3 * len(self.failures) + cells
 
-    def halves(self) -> tuple[Part, Part]:
+    def halves(self) -> tuple[GroupPart, GroupPart]:
         """Return two parts with about half of the facts each, of which there are two or more."""
         facts: list[ScoredResponse | RunFailure] = [*self.scores, *self.failures]
         middle = len(facts) // 2
         return self._of(facts[:middle]), self._of(facts[middle:])
 
-    def _of(self, facts: Sequence[ScoredResponse | RunFailure]) -> Part:
-        return Part(
+    def _of(self, facts: Sequence[ScoredResponse | RunFailure]) -> GroupPart:
+        return GroupPart(
             self.guard,
             self.dimension,
             [fact for fact in facts if isinstance(fact, ScoredResponse)],
@@ -94,7 +94,7 @@ class Part:
 # so that one transaction at a time changes any of them.
 def rounds(
     scores: Iterable[ScoredResponse], failures: Iterable[RunFailure]
-) -> Iterator[list[list[Part]]]:
+) -> Iterator[list[list[GroupPart]]]:
     """Yield rounds of transactions; those of a round have different groups, and may overlap."""
     parts = [iter(_parts(*group)) for group in _groups(scores, failures)]
     while parts:
@@ -118,17 +118,17 @@ def _groups(
     return [(list(scored.values()), failed) for scored, failed in groups.values()]
 
 
-def _parts(scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]) -> Iterator[Part]:
+def _parts(scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]) -> Iterator[GroupPart]:
     for some in chunks(scores, FACTS):
-        yield Part(_guard(key_of_score(some[0])), some[0].run.dimension, scores=some)
+        yield GroupPart(_guard(key_of_score(some[0])), some[0].run.dimension, scores=some)
     for failed in chunks(failures, FACTS // 2):
         guard = _guard(key_of_failure(failed[0]))
-        yield Part(guard, failed[0].run.dimension, failures=failed)
+        yield GroupPart(guard, failed[0].run.dimension, failures=failed)
 
 
-def _packed(parts: Iterable[Part]) -> Iterator[list[Part]]:
+def _packed(parts: Iterable[GroupPart]) -> Iterator[list[GroupPart]]:
     """Yield parts together, as many as one transaction holds."""
-    packed: list[Part] = []
+    packed: list[GroupPart] = []
     actions = 0
     for part in parts:
         actions += part.actions
@@ -144,11 +144,11 @@ def _guard(key: CellKey) -> CellKey:
     return key._replace(turn=1)
 
 
-class Folding:
+class GroupFolding:
     """Parts of different groups, folded together."""
 
     def __init__(
-        self, table: Table, parts: Sequence[Part], profiles: Mapping[str, str | None]
+        self, table: DynamoTable, parts: Sequence[GroupPart], profiles: Mapping[str, str | None]
     ) -> None:
         """`profiles` are those of the experiments; None for one that is not registered."""
         self._table = table
@@ -185,11 +185,11 @@ class Folding:
         middle = len(self._parts) // 2
         return await self._apart([self._parts[:middle], self._parts[middle:]])
 
-    async def _apart(self, divided: Iterable[Sequence[Part]]) -> list[Cell]:
+    async def _apart(self, divided: Iterable[Sequence[GroupPart]]) -> list[Cell]:
         """Fold each of these by itself, one after the other; the last state of a cell counts."""
         cells: dict[CellKey, Cell] = {}
         for parts in divided:
-            folding = Folding(self._table, parts, self._profiles)
+            folding = GroupFolding(self._table, parts, self._profiles)
             cells |= {cell.key: cell for cell in await folding.cells()}
         return list(cells.values())
 
@@ -199,8 +199,8 @@ class Attempt:
 
     def __init__(
         self,
-        table: Table,
-        parts: Sequence[Part],
+        table: DynamoTable,
+        parts: Sequence[GroupPart],
         profiles: Mapping[str, str | None],
         known: Collection[ScoreKey],
     ) -> None:
@@ -219,10 +219,10 @@ class Attempt:
         self.touched: list[Cell] = []
         """The cells of the facts, and those that lost a failure; known once they are applied."""
 
-        self.new: dict[Key, ScoreKey] = {}
+        self.new: dict[ItemKey, ScoreKey] = {}
         """The scores that are taken for new, by the keys of their items."""
 
-        self.marks: list[Key] = []
+        self.marks: list[ItemKey] = []
         """The marks of turns that have their score with these."""
 
     async def read(self) -> None:
@@ -243,7 +243,7 @@ class Attempt:
             if outranks(failure, stored.failure if (stored := self._failures.get(run)) else None)
         )
 
-    def transaction(self) -> Transaction:
+    def transaction(self) -> WriteTransaction:
         """Apply the facts to what was read; returns the writes."""
         transaction = self._table.transaction()
         cells = {key: stored.cell for key, stored in self._cells.items()}
@@ -302,7 +302,7 @@ class Attempt:
             self._expect([key], dimension)
         await self._read_cells(list(unread))
 
-    def _add_score(self, transaction: Transaction, fold: Fold, scored: ScoredResponse) -> None:
+    def _add_score(self, transaction: WriteTransaction, fold: Fold, scored: ScoredResponse) -> None:
         run, key = scored.run, score_of(scored)
         is_new = key not in self._known
         fold.add_score(scored, is_new=is_new)

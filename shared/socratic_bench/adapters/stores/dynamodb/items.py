@@ -24,18 +24,18 @@ Item: TypeAlias = Mapping[str, Value]
 """The attributes of an item. Numbers are integers."""
 
 
-class Key(NamedTuple):
+class ItemKey(NamedTuple):
     """The key of an item."""
 
     partition: str
     sort: str
 
 
-def key_of(item: Item) -> Key:
-    return Key(str(item[PK]), str(item[SK]))
+def key_of(item: Item) -> ItemKey:
+    return ItemKey(str(item[PK]), str(item[SK]))
 
 
-def at(key: Key, attributes: Mapping[str, Value | None]) -> Item:
+def at(key: ItemKey, attributes: Mapping[str, Value | None]) -> Item:
     """Return the item at `key`, without attributes that are None."""
     present = {name: value for name, value in attributes.items() if value is not None}
     return {PK: key.partition, SK: key.sort, **present}
@@ -45,7 +45,7 @@ def encoded(item: Item) -> dict[str, Any]:
     return {name: encoded_value(value) for name, value in item.items()}
 
 
-def encoded_key(key: Key) -> dict[str, Any]:
+def encoded_key(key: ItemKey) -> dict[str, Any]:
     return {PK: {"S": key.partition}, SK: {"S": key.sort}}
 
 
@@ -125,19 +125,19 @@ _NAME = re.compile(r"#(\w+)")
 _VALUE = re.compile(r":(\w+)")
 
 
-class Transaction:
+class WriteTransaction:
     """Writes to be committed together. Names in expressions begin with `#`, values with `:`."""
 
     def __init__(self, table: str) -> None:
         self._table = table
-        self._keys: dict[Key, int] = {}
+        self._keys: dict[ItemKey, int] = {}
         self.actions: list[tuple[Kind, dict[str, Any]]] = []
         self.bytes = 0
 
     def __len__(self) -> int:
         return len(self.actions)
 
-    def key_at(self, index: int) -> Key:
+    def key_at(self, index: int) -> ItemKey:
         """The key of an action."""
         return next(key for key, at in self._keys.items() if at == index)
 
@@ -157,7 +157,7 @@ class Transaction:
 
     def update(
         self,
-        key: Key,
+        key: ItemKey,
         update: str,
         condition: str | None = None,
         values: Mapping[str, Value] | None = None,
@@ -165,18 +165,20 @@ class Transaction:
         self._add("Update", key, {"Key": encoded_key(key)}, update, condition, values)
 
     def delete(
-        self, key: Key, condition: str | None = None, values: Mapping[str, Value] | None = None
+        self, key: ItemKey, condition: str | None = None, values: Mapping[str, Value] | None = None
     ) -> None:
         self._add("Delete", key, {"Key": encoded_key(key)}, "", condition, values)
 
-    def check(self, key: Key, condition: str, values: Mapping[str, Value] | None = None) -> None:
+    def check(
+        self, key: ItemKey, condition: str, values: Mapping[str, Value] | None = None
+    ) -> None:
         """Write nothing to this item, but expect something of it."""
         self._add("ConditionCheck", key, {"Key": encoded_key(key)}, "", condition, values)
 
     def _add(
         self,
         kind: Kind,
-        key: Key,
+        key: ItemKey,
         action: dict[str, Any],
         update: str,
         condition: str | None,

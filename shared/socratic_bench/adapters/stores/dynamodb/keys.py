@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from socratic_bench.adapters.stores.dynamodb.items import SK, Item, Key, joined
+from socratic_bench.adapters.stores.dynamodb.items import SK, Item, ItemKey, joined
 from socratic_bench.domain.aggregates.cell import CellKey
 
 SHARDS: Final = 4
@@ -18,7 +18,7 @@ REVISION_SHARDS: Final = 16
 LATEST: Final = 10**18
 """Microseconds since 1970-01-01 UTC: a time beyond all others."""
 
-SCHEMA: Final = Key("SCHEMA", "SCHEMA")
+SCHEMA: Final = ItemKey("SCHEMA", "SCHEMA")
 REVISION: Final = "REVISION"
 EXPERIMENTS: Final = "EXPERIMENTS"
 RUNNING: Final = "RUNNING"
@@ -37,40 +37,40 @@ TURN: Final = "TURN#"
 PROFILE: Final = "PROFILE#"
 
 
-def revision_shard(number: int) -> Key:
-    return Key(REVISION, f"{number % REVISION_SHARDS:02}")
+def revision_shard(number: int) -> ItemKey:
+    return ItemKey(REVISION, f"{number % REVISION_SHARDS:02}")
 
 
-def experiment(experiment_id: str) -> Key:
+def experiment(experiment_id: str) -> ItemKey:
     """The experiment as lists show it."""
-    return Key(EXPERIMENTS, experiment_id)
+    return ItemKey(EXPERIMENTS, experiment_id)
 
 
-def plan(experiment_id: str) -> Key:
-    return Key(joined("EXPERIMENT", experiment_id), "PLAN")
+def plan(experiment_id: str) -> ItemKey:
+    return ItemKey(joined("EXPERIMENT", experiment_id), "PLAN")
 
 
-def account(experiment_id: str) -> Key:
+def account(experiment_id: str) -> ItemKey:
     """The state and the money of an experiment, and its number of calls."""
-    return Key(joined("EXPERIMENT", experiment_id), "ACCOUNT")
+    return ItemKey(joined("EXPERIMENT", experiment_id), "ACCOUNT")
 
 
-def running(experiment_id: str) -> Key:
-    return Key(RUNNING, experiment_id)
+def running(experiment_id: str) -> ItemKey:
+    return ItemKey(RUNNING, experiment_id)
 
 
-def deleted(experiment_id: str) -> Key:
-    return Key(DELETED, experiment_id)
+def deleted(experiment_id: str) -> ItemKey:
+    return ItemKey(DELETED, experiment_id)
 
 
-def folded_into(experiment_id: str) -> Key:
+def folded_into(experiment_id: str) -> ItemKey:
     """The mark of an experiment with cells, registered or not."""
-    return Key(FOLDED_INTO, experiment_id)
+    return ItemKey(FOLDED_INTO, experiment_id)
 
 
-def scored_profile(experiment_id: str, profile: str) -> Key:
+def scored_profile(experiment_id: str, profile: str) -> ItemKey:
     """The mark of another profile than its own that an experiment has facts under."""
-    return Key(joined("EXPERIMENT", experiment_id), joined("PROFILE", profile))
+    return ItemKey(joined("EXPERIMENT", experiment_id), joined("PROFILE", profile))
 
 
 def scored_profiles(experiment_id: str) -> tuple[str, str]:
@@ -78,10 +78,10 @@ def scored_profiles(experiment_id: str) -> tuple[str, str]:
     return joined("EXPERIMENT", experiment_id), PROFILE
 
 
-def conversation(conversation_key: str, created_at: int, experiment_id: str) -> Key:
+def conversation(conversation_key: str, created_at: int, experiment_id: str) -> ItemKey:
     """The newest experiment of a conversation sorts first."""
     newest_first = f"{LATEST - created_at:018}#{experiment_id}"
-    return Key(conversations(conversation_key), newest_first)
+    return ItemKey(conversations(conversation_key), newest_first)
 
 
 def conversations(conversation_key: str) -> str:
@@ -93,8 +93,8 @@ def run(run_id: str) -> str:
     return joined("RUN", run_id)
 
 
-def turn(run_id: str, number: int) -> Key:
-    return Key(run(run_id), joined("TURN", number))
+def turn(run_id: str, number: int) -> ItemKey:
+    return ItemKey(run(run_id), joined("TURN", number))
 
 
 def number_of_turn(item: Item) -> int:
@@ -102,8 +102,8 @@ def number_of_turn(item: Item) -> int:
     return int(str(item[SK]).removeprefix(TURN))
 
 
-def recorded_failure(run_id: str) -> Key:
-    return Key(run(run_id), "FAILURE")
+def recorded_failure(run_id: str) -> ItemKey:
+    return ItemKey(run(run_id), "FAILURE")
 
 
 def shard_of(run_id: str) -> int:
@@ -115,12 +115,12 @@ def facts(experiment_id: str, shard: int) -> str:
     return joined("FACTS", experiment_id, shard)
 
 
-def pending(experiment_id: str, run_id: str, number: int) -> Key:
-    return Key(facts(experiment_id, shard_of(run_id)), joined("PENDING", run_id, number))
+def pending(experiment_id: str, run_id: str, number: int) -> ItemKey:
+    return ItemKey(facts(experiment_id, shard_of(run_id)), joined("PENDING", run_id, number))
 
 
-def score(experiment_id: str, run_id: str, profile: str, number: int) -> Key:
-    return Key(facts(experiment_id, shard_of(run_id)), joined("SCORE", run_id, profile, number))
+def score(experiment_id: str, run_id: str, profile: str, number: int) -> ItemKey:
+    return ItemKey(facts(experiment_id, shard_of(run_id)), joined("SCORE", run_id, profile, number))
 
 
 def scores_of_run(experiment_id: str, run_id: str, profile: str) -> tuple[str, str]:
@@ -132,8 +132,8 @@ def failures(experiment_id: str) -> str:
     return joined("FAILURES", experiment_id)
 
 
-def folded_failure(experiment_id: str, run_id: str, profile: str) -> Key:
-    return Key(failures(experiment_id), joined("FOLDED", run_id, profile))
+def folded_failure(experiment_id: str, run_id: str, profile: str) -> ItemKey:
+    return ItemKey(failures(experiment_id), joined("FOLDED", run_id, profile))
 
 
 def failures_of_run(experiment_id: str, run_id: str) -> tuple[str, str]:
@@ -141,19 +141,19 @@ def failures_of_run(experiment_id: str, run_id: str) -> tuple[str, str]:
     return failures(experiment_id), f"{joined('FOLDED', run_id)}#"
 
 
-def told_failure(experiment_id: str, run_id: str) -> Key:
+def told_failure(experiment_id: str, run_id: str) -> ItemKey:
     """The mark of a failure that a runner recorded."""
-    return Key(failures(experiment_id), joined("TOLD", run_id))
+    return ItemKey(failures(experiment_id), joined("TOLD", run_id))
 
 
 def cells(experiment_id: str) -> str:
     return joined("CELLS", experiment_id)
 
 
-def cell(key: CellKey) -> Key:
+def cell(key: CellKey) -> ItemKey:
     """Names of any length have digests of one length here: a sort key has at most 1,024 bytes."""
     names = [_digest(name) for name in (key.model_id, key.scenario_id, key.profile)]
-    return Key(cells(key.experiment_id), joined(*names, key.turn))
+    return ItemKey(cells(key.experiment_id), joined(*names, key.turn))
 
 
 def cells_of_model(experiment_id: str, model_id: str) -> tuple[str, str]:
@@ -161,16 +161,16 @@ def cells_of_model(experiment_id: str, model_id: str) -> tuple[str, str]:
     return cells(experiment_id), f"{_digest(model_id)}#"
 
 
-def owner(name: str) -> Key:
-    return Key(OWNERS, name)
+def owner(name: str) -> ItemKey:
+    return ItemKey(OWNERS, name)
 
 
-def limit(scope: str) -> Key:
-    return Key(joined("LIMIT", scope), "LIMIT")
+def limit(scope: str) -> ItemKey:
+    return ItemKey(joined("LIMIT", scope), "LIMIT")
 
 
-def pause(scope: str) -> Key:
-    return Key(joined("PAUSE", scope), "PAUSE")
+def pause(scope: str) -> ItemKey:
+    return ItemKey(joined("PAUSE", scope), "PAUSE")
 
 
 def _digest(name: str) -> str:

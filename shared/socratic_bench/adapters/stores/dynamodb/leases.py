@@ -20,11 +20,11 @@ from socratic_bench.adapters.stores.dynamodb.books import (
     written,
 )
 from socratic_bench.adapters.stores.dynamodb.clients import chunks, together
-from socratic_bench.adapters.stores.dynamodb.items import SK, Item, Transaction, at
+from socratic_bench.adapters.stores.dynamodb.items import SK, Item, WriteTransaction, at
 from socratic_bench.adapters.stores.dynamodb.role import DynamoDBRole, ends_before_close
 from socratic_bench.adapters.stores.dynamodb.schema import EXPIRES
-from socratic_bench.adapters.stores.dynamodb.table import Table
-from socratic_bench.adapters.stores.dynamodb.turns import Turn, pending_turns
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
+from socratic_bench.adapters.stores.dynamodb.turns import StoredTurn, pending_turns
 from socratic_bench.domain.leasing import (
     FORGOTTEN_AFTER,
     SECOND,
@@ -90,7 +90,7 @@ class Granting:
     """Claims of different turns of one experiment: as many as one transaction holds."""
 
     def __init__(
-        self, table: Table, leases: Sequence[Lease], owner: str, now: int, *, may_judge: bool
+        self, table: DynamoTable, leases: Sequence[Lease], owner: str, now: int, *, may_judge: bool
     ) -> None:
         self._table = table
         self._leases = leases
@@ -124,7 +124,7 @@ class Granting:
         found = await self._table.get(map(keys.owner, held - {self._owner}))
         self._owners = owners(found.values(), self._now)
 
-    def _answer(self, books: Books, turn: Turn, lease: Lease) -> LeaseAnswer:
+    def _answer(self, books: Books, turn: StoredTurn, lease: Lease) -> LeaseAnswer:
         """Lease a turn if the rule of leases allows it."""
         account = books.account
         held = turn.calls.open(self._owners, self._now)
@@ -141,7 +141,7 @@ class Granting:
             books.lease(turn, lease.key, self._owner, until, lease.reserve)
         return answer
 
-    def _expect_owners(self, transaction: Transaction) -> None:
+    def _expect_owners(self, transaction: WriteTransaction) -> None:
         """Expect that the owners that were dead have not come back since."""
         for name in sorted(self._overtaken):
             owner = self._owners[name]

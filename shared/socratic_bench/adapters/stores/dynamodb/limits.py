@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from socratic_bench.adapters.stores.dynamodb import keys
 from socratic_bench.adapters.stores.dynamodb.clients import together
-from socratic_bench.adapters.stores.dynamodb.items import VERSION, Item, Key, Value, at
+from socratic_bench.adapters.stores.dynamodb.items import VERSION, Item, ItemKey, Value, at
 from socratic_bench.adapters.stores.dynamodb.role import DynamoDBRole, ends_before_close
 from socratic_bench.domain.fair_share import Share, after_claim
 from socratic_bench.domain.leasing import SECOND
@@ -63,10 +63,12 @@ class DynamoDBSharedLimits(DynamoDBRole):
                     return PauseAnswer(pause.at(now), may_call)
                 await backoff.pause()
 
-    async def _seen(self, key: Key) -> Item | None:
+    async def _seen(self, key: ItemKey) -> Item | None:
         return (await self._table.get([key])).get(key)
 
-    async def _replaced(self, key: Key, seen: Item | None, attributes: Mapping[str, Value]) -> bool:
+    async def _replaced(
+        self, key: ItemKey, seen: Item | None, attributes: Mapping[str, Value]
+    ) -> bool:
         """Replace an item unless another process was quicker."""
         transaction = self._table.transaction()
         transaction.put_version(at(key, attributes), int(seen[VERSION]) if seen else 0)

@@ -11,8 +11,8 @@ from socratic_bench.adapters.stores.dynamodb.clients import together
 from socratic_bench.adapters.stores.dynamodb.items import (
     MOST_ITEM_BYTES,
     Item,
-    Transaction,
     Value,
+    WriteTransaction,
     at,
     key_of,
     size,
@@ -26,7 +26,7 @@ from socratic_bench.adapters.stores.dynamodb.listed import (
     plan_item,
 )
 from socratic_bench.adapters.stores.dynamodb.schema import grow
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.adapters.stores.records import record_of, with_fields_of
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import stopped_sentence
@@ -47,7 +47,7 @@ class Stored(NamedTuple):
         return PLANS.fact(row)
 
 
-async def register(table: Table, experiment: Experiment) -> Experiment:
+async def register(table: DynamoTable, experiment: Experiment) -> Experiment:
     """Store an experiment, or update the stored one; returns it as stored."""
     place, plan = keys.experiment(experiment.experiment_id), keys.plan(experiment.experiment_id)
     backoff = table.backoff()
@@ -71,7 +71,7 @@ async def register(table: Table, experiment: Experiment) -> Experiment:
         await backoff.pause()
 
 
-async def _added(table: Table, experiment: Experiment) -> Stored | None:
+async def _added(table: DynamoTable, experiment: Experiment) -> Stored | None:
     """Store a new experiment; None: another process did."""
     new = Stored(listed(experiment), _plan(table, experiment, record_of(experiment.manifest)))
     transaction = table.transaction()
@@ -83,7 +83,7 @@ async def _added(table: Table, experiment: Experiment) -> Stored | None:
     return new._replace(listed=replace(new.listed, version=1))
 
 
-async def _updated(table: Table, stored: Stored, experiment: Experiment) -> Stored | None:
+async def _updated(table: DynamoTable, stored: Stored, experiment: Experiment) -> Stored | None:
     """Update the fields outside an experiment's identity; None: the experiment has changed."""
     before = stored.experiment()  # an unreadable plan stays as it is
     manifest = with_fields_of(manifest_of(stored.plan), record_of(experiment.manifest))
@@ -107,14 +107,14 @@ async def _updated(table: Table, stored: Stored, experiment: Experiment) -> Stor
     return new._replace(listed=replace(changed, version=stored.listed.version + 1))
 
 
-def _write(transaction: Transaction, new: Stored, *, seen: Listed | None) -> None:
+def _write(transaction: WriteTransaction, new: Stored, *, seen: Listed | None) -> None:
     transaction.put_version(new.listed.item(), 0 if seen is None else seen.version)
     transaction.put(new.plan)
     if new.listed.is_running and not (seen and seen.is_running):
         transaction.put(at(keys.running(new.listed.experiment_id), {}))
 
 
-def _write_budget(transaction: Transaction, experiment: Experiment, listed: Listed) -> None:
+def _write_budget(transaction: WriteTransaction, experiment: Experiment, listed: Listed) -> None:
     """Set the state and the cap of the account; its money and its calls stay."""
     budget = _nanodollars(experiment)
     values: dict[str, Value] = {
@@ -140,7 +140,7 @@ def _nanodollars(experiment: Experiment) -> int | None:
     return None if budget is None else nanodollars(budget)
 
 
-def _plan(table: Table, experiment: Experiment, manifest: str) -> Item:
+def _plan(table: DynamoTable, experiment: Experiment, manifest: str) -> Item:
     """Raises StoreRefused for a plan that no item holds."""
     plan = plan_item(experiment.experiment_id, manifest)
     if size(plan) > MOST_ITEM_BYTES:
@@ -151,7 +151,7 @@ def _plan(table: Table, experiment: Experiment, manifest: str) -> Item:
     return plan
 
 
-async def _store_conversations(table: Table, stored: Stored) -> None:
+async def _store_conversations(table: DynamoTable, stored: Stored) -> None:
     """Store the conversations of an experiment, unless all of them are stored."""
     listed = stored.listed
     if listed.are_conversations_stored:
@@ -169,7 +169,7 @@ ITEMS_AT_A_TIME: Final = 200
 """The most items of a partition that one call removes, and with each the items of its run."""
 
 
-async def delete_rows(table: Table, experiment_id: str) -> int:
+async def delete_rows(table: DynamoTable, experiment_id: str) -> int:
     """Remove some items of a deleted experiment; returns their number, 0 once all are gone."""
     if not (await account_of(table, experiment_id)).is_deleted:
         return 0
@@ -182,7 +182,7 @@ async def delete_rows(table: Table, experiment_id: str) -> int:
     return removed
 
 
-async def _delete_some(table: Table, experiment_id: str) -> int:
+async def _delete_some(table: DynamoTable, experiment_id: str) -> int:
     shards = [keys.facts(experiment_id, shard) for shard in range(keys.SHARDS)]
     for partition in (*shards, keys.failures(experiment_id)):
         if items := await table.first(partition, ITEMS_AT_A_TIME):
@@ -200,7 +200,7 @@ async def _delete_some(table: Table, experiment_id: str) -> int:
     return await _delete_conversations(table, experiment_id)
 
 
-async def _delete_conversations(table: Table, experiment_id: str) -> int:
+async def _delete_conversations(table: DynamoTable, experiment_id: str) -> int:
     place, plan = keys.experiment(experiment_id), keys.plan(experiment_id)
     found = await table.get([place, plan])
     if plan not in found:
@@ -215,7 +215,7 @@ async def _delete_conversations(table: Table, experiment_id: str) -> int:
     return len(conversations) + 1
 
 
-async def _forget(table: Table, experiment_id: str) -> None:
+async def _forget(table: DynamoTable, experiment_id: str) -> None:
     """Remove the marks of an experiment without items, and its number of calls."""
     await table.update(
         keys.account(experiment_id), "SET #calls = :none, #turns = :none", {"none": 0}

@@ -34,9 +34,9 @@ from socratic_bench.adapters.stores.dynamodb.items import (
 )
 from socratic_bench.adapters.stores.dynamodb.registration import delete_rows
 from socratic_bench.adapters.stores.dynamodb.role import DynamoDBRole, Now, ends_before_close
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.adapters.stores.dynamodb.turns import (
-    Turn,
+    StoredTurn,
     fetch_bodies,
     turn_of_item,
     unscored_turns,
@@ -48,7 +48,7 @@ from socratic_bench.ports.stores.leases import LeaseKey
 from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey, latest_of_runs
 
 
-class Reply(NamedTuple):
+class LeasedReply(NamedTuple):
     """A response to store, and the lease of its call."""
 
     response: Response
@@ -66,10 +66,10 @@ class StoredRecord(NamedTuple):
     body: str = ""
 
 
-class Recording:
+class ReplyRecording:
     """Stores the replies of one experiment."""
 
-    def __init__(self, table: Table, experiment_id: str, known: KnownConversations) -> None:
+    def __init__(self, table: DynamoTable, experiment_id: str, known: KnownConversations) -> None:
         self._table = table
         self._experiment_id = experiment_id
         self._known = known
@@ -82,13 +82,13 @@ class Recording:
         self.is_unchecked = False
         """Whether the experiment may have been deleted since the account was read."""
 
-    async def record(self, replies: Iterable[Reply]) -> None:
+    async def record(self, replies: Iterable[LeasedReply]) -> None:
         """Store replies, the first turns of runs first: later ones leave those to their items."""
         async with self._table.alone(self._experiment_id):
             for some in _in_parts(sorted(replies, key=lambda reply: reply.turn.turn)):
                 await self._record_some(some)
 
-    async def _record_some(self, replies: Sequence[Reply]) -> None:
+    async def _record_some(self, replies: Sequence[LeasedReply]) -> None:
         turns = {reply.turn for reply in replies}
         records = {reply.turn: await self._record_of(reply.response) for reply in reversed(replies)}
         backoff = self._table.backoff()
@@ -126,7 +126,7 @@ class Recording:
         return StoredRecord(body=await self._table.bodies.put(place, content))
 
 
-def _record(books: Books, reply: Reply, record: StoredRecord) -> bool:
+def _record(books: Books, reply: LeasedReply, record: StoredRecord) -> bool:
     """Store a response unless its turn has one, and settle its lease; tells whether it is new."""
     response, lease_id = reply
     turn, charged = books.turns[reply.turn], response.charged_nanodollars
@@ -140,9 +140,9 @@ def _record(books: Books, reply: Reply, record: StoredRecord) -> bool:
     return is_new
 
 
-def _in_parts(replies: Sequence[Reply]) -> Iterator[list[Reply]]:
+def _in_parts(replies: Sequence[LeasedReply]) -> Iterator[list[LeasedReply]]:
     """Yield the replies in order, as many as one transaction holds, and no two turns of a run."""
-    part: list[Reply] = []
+    part: list[LeasedReply] = []
     turns: dict[str, TurnKey] = {}
     size = 0
     for reply in replies:
@@ -179,7 +179,7 @@ FAILURES = Records("failed_runs", 1, _recorded_failure)
 class RecordedFailures:
     """Records failures, each with a mark among the failures of its experiment."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DynamoTable) -> None:
         self._table = table
 
     async def record(self, failures: Collection[RecordedFailure]) -> set[str]:
@@ -268,7 +268,7 @@ def _runs(failures: Iterable[RunFailure]) -> set[str]:
 class DynamoDBResponses(DynamoDBRole):
     """Records responses and failures, and finds unfolded ones."""
 
-    def __init__(self, table: Table, now: Now | None = None) -> None:
+    def __init__(self, table: DynamoTable, now: Now | None = None) -> None:
         super().__init__(table, now)
         self._known = KnownConversations()
 
@@ -276,10 +276,10 @@ class DynamoDBResponses(DynamoDBRole):
     async def record(
         self, responses: Sequence[Response], lease_ids: Sequence[str | None] = ()
     ) -> Sequence[Response]:
-        of_experiments: defaultdict[str, list[Reply]] = defaultdict(list)
+        of_experiments: defaultdict[str, list[LeasedReply]] = defaultdict(list)
         ids = lease_ids or [""] * len(responses)
         for response, lease_id in zip(responses, ids, strict=True):
-            of_experiments[response.run.experiment_id].append(Reply(response, lease_id))
+            of_experiments[response.run.experiment_id].append(LeasedReply(response, lease_id))
         stored: dict[TurnKey, Response] = {}
         for some in await together(
             self._record(id_, replies) for id_, replies in of_experiments.items()
@@ -288,11 +288,11 @@ class DynamoDBResponses(DynamoDBRole):
         return [stored.get(turn_of(response), response) for response in responses]
 
     async def _record(
-        self, experiment_id: str, replies: Sequence[Reply]
+        self, experiment_id: str, replies: Sequence[LeasedReply]
     ) -> Mapping[TurnKey, Response]:
         """Record replies of one experiment; returns what the store has for their turns."""
         known = KnownConversations(beneath=self._known)
-        recording = Recording(self._table, experiment_id, known)
+        recording = ReplyRecording(self._table, experiment_id, known)
         await recording.record(replies)
         if recording.is_unchecked:
             account = await account_of(self._table, experiment_id)
@@ -346,7 +346,7 @@ class DynamoDBResponses(DynamoDBRole):
         recorded = RecordedFailures(self._table)
         return await recorded.unfolded(experiment_id, account.profile, limit)
 
-    async def _turns_of(self, run_id: str) -> list[Turn]:
+    async def _turns_of(self, run_id: str) -> list[StoredTurn]:
         """Read the turns of a run that have a response, in their order."""
         items = await self._table.query(keys.run(run_id), keys.TURN)
         turns = (turn_of_item(TurnKey(run_id, keys.number_of_turn(item)), item) for item in items)
@@ -354,14 +354,14 @@ class DynamoDBResponses(DynamoDBRole):
         await fetch_bodies(self._table, answered)
         return answered
 
-    def _read_responses(self, turns: Iterable[Turn]) -> list[Response]:
+    def _read_responses(self, turns: Iterable[StoredTurn]) -> list[Response]:
         reader = ResponseReader()
         responses = Records("responses", 2, reader.read).facts(turn.row for turn in turns)
         self._known.add(reader.digests)
         return responses
 
 
-async def _remove_late_rows(table: Table, experiment_id: str) -> None:
+async def _remove_late_rows(table: DynamoTable, experiment_id: str) -> None:
     """Remove what was stored while its experiment was deleted."""
     while await delete_rows(table, experiment_id):
         pass

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.adapters.stores.records import microseconds
 from socratic_bench.errors import StoreError
 
@@ -40,7 +40,7 @@ def _machine_time() -> datetime:
 class DynamoDBRole:
     """A table, and a clock."""
 
-    def __init__(self, table: Table, now: Now | None = None) -> None:
+    def __init__(self, table: DynamoTable, now: Now | None = None) -> None:
         """Without `now` the store reads the machine's clock: DynamoDB tells no time.
 
         Processes on AWS have theirs from one service, within milliseconds of each other.

@@ -8,18 +8,18 @@ from contextlib import suppress
 from typing import Any, Final
 
 from socratic_bench.adapters.stores.dynamodb import keys
-from socratic_bench.adapters.stores.dynamodb.items import MISSING, PK, SK, Transaction, at
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.items import MISSING, PK, SK, WriteTransaction, at
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.errors import StoreBroken, StoreUnavailable
 
 
-def grow(transaction: Transaction) -> None:
+def grow(transaction: WriteTransaction) -> None:
     """Count a change with the transaction that makes it."""
     shard = random.randrange(keys.REVISION_SHARDS)  # noqa: S311 - no secret
     transaction.update(keys.revision_shard(shard), "ADD #changes :one", values={"one": 1})
 
 
-async def revision(table: Table) -> int:
+async def revision(table: DynamoTable) -> int:
     """Return the number of all changes: one query of a few small items."""
     return sum(int(item["changes"]) for item in await table.query(keys.REVISION))
 
@@ -48,7 +48,7 @@ TABLE: Final[dict[str, Any]] = {
 """What CreateTable is given. A deployment makes the same table, with point-in-time recovery."""
 
 
-async def prepare(table: Table) -> None:
+async def prepare(table: DynamoTable) -> None:
     """Make the table of an emulator, and write the version into an empty table.
 
     Raises StoreBroken where AWS has no such table: its deployment makes it.
@@ -65,7 +65,7 @@ async def prepare(table: Table) -> None:
         await check(table)
 
 
-async def check(table: Table) -> None:
+async def check(table: DynamoTable) -> None:
     """Check that this version can read the table. Raises StoreBroken."""
     found = await table.get([keys.SCHEMA])
     if not found:
@@ -77,7 +77,7 @@ async def check(table: Table) -> None:
         )
 
 
-async def _make(table: Table) -> None:
+async def _make(table: DynamoTable) -> None:
     """Make the table unless it is there, and wait until it can be used."""
     try:
         await table.call("describe_table", TableName=table.address.table)

@@ -10,7 +10,7 @@ from socratic_bench.adapters.stores.dynamodb.leases import DynamoDBLeases
 from socratic_bench.adapters.stores.dynamodb.limits import DynamoDBSharedLimits
 from socratic_bench.adapters.stores.dynamodb.responses import DynamoDBResponses
 from socratic_bench.adapters.stores.dynamodb.role import Now
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.ports.stores.store import Store
 
 
@@ -33,7 +33,7 @@ class DynamoDBStore(
 
         `now` replaces the machine's clock. Raises InvalidSettings for another form of `url`.
         """
-        return cls(Table(parse(url)), now)
+        return cls(DynamoTable(parse(url)), now)
 
     @property
     def refused_writes(self) -> int:

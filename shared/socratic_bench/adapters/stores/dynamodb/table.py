@@ -29,8 +29,8 @@ from socratic_bench.adapters.stores.dynamodb.items import (
     PK,
     SK,
     Item,
-    Key,
-    Transaction,
+    ItemKey,
+    WriteTransaction,
     decoded,
     encoded,
     encoded_key,
@@ -85,7 +85,7 @@ class Backoff:
         self._longest = min(LONGEST_PAUSE, 2 * self._longest)
 
 
-class Table:
+class DynamoTable:
     """One table. It connects on first use, and closes after the last one."""
 
     def __init__(self, address: TableAddress) -> None:
@@ -110,9 +110,9 @@ class Table:
     def address(self) -> TableAddress:
         return self._address
 
-    def transaction(self) -> Transaction:
+    def transaction(self) -> WriteTransaction:
         """Return an empty transaction."""
-        return Transaction(self._address.table)
+        return WriteTransaction(self._address.table)
 
     def alone(self, name: str) -> asyncio.Lock:
         """Return this process's lock of that name.
@@ -163,13 +163,13 @@ class Table:
                 raise explain(error, self.name) from error
             return answer
 
-    async def get(self, keys: Iterable[Key]) -> dict[Key, Item]:
+    async def get(self, keys: Iterable[ItemKey]) -> dict[ItemKey, Item]:
         """Read the present items at these keys, missing ones left out."""
         wanted = list(dict.fromkeys(keys))
         found = await together(self._get_some(chunk) for chunk in chunks(wanted, READ))
         return {key_of(item): item for items in found for item in items}
 
-    async def _get_some(self, keys: Collection[Key]) -> list[Item]:
+    async def _get_some(self, keys: Collection[ItemKey]) -> list[Item]:
         table, found = self._address.table, list[Item]()
         if len(keys) == 1:
             [key] = keys
@@ -222,7 +222,7 @@ class Table:
             return page
         return []
 
-    async def write(self, items: Iterable[Item], deleted: Iterable[Key] = ()) -> None:
+    async def write(self, items: Iterable[Item], deleted: Iterable[ItemKey] = ()) -> None:
         """Write and delete items, each by itself and whatever was there."""
         requests = [{"PutRequest": {"Item": encoded(item)}} for item in items]
         requests += [{"DeleteRequest": {"Key": encoded_key(key)}} for key in dict.fromkeys(deleted)]
@@ -241,13 +241,13 @@ class Table:
         """Write an item, whatever was there."""
         await self.call("put_item", TableName=self._address.table, Item=encoded(item))
 
-    async def update(self, key: Key, update: str, values: Item) -> None:
+    async def update(self, key: ItemKey, update: str, values: Item) -> None:
         """Update an item, whatever is there. Names in `update` begin with `#`."""
         transaction = self.transaction()
         transaction.update(key, update, values=values)
         await self.commit(transaction)
 
-    async def commit(self, transaction: Transaction) -> frozenset[Key]:
+    async def commit(self, transaction: WriteTransaction) -> frozenset[ItemKey]:
         """Commit a transaction; returns the keys of items that were not as it expects.
 
         Nothing is written where there are any. The transaction waits while others change the same
@@ -258,7 +258,7 @@ class Table:
             await backoff.pause(refused)
         return refused
 
-    async def _try(self, transaction: Transaction) -> frozenset[Key] | str:
+    async def _try(self, transaction: WriteTransaction) -> frozenset[ItemKey] | str:
         """Try to commit; returns the reason for people if another try may succeed."""
         with self._counted():
             try:
@@ -273,7 +273,7 @@ class Table:
                 raise explain(error, self.name) from error
             return frozenset()
 
-    async def _send(self, transaction: Transaction) -> None:
+    async def _send(self, transaction: WriteTransaction) -> None:
         client = await self._client.opened()
         if len(transaction) > 1:
             await client.transact_write_items(
@@ -295,7 +295,7 @@ class Table:
         await self.bodies.close()
 
 
-def _refused(error: ClientError, transaction: Transaction) -> frozenset[Key] | None:
+def _refused(error: ClientError, transaction: WriteTransaction) -> frozenset[ItemKey] | None:
     """Return the keys of items that were not as expected; None if that is not the reason."""
     if code_of(error) == "ConditionalCheckFailedException":
         return frozenset({transaction.key_at(0)})

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from socratic_bench.adapters.stores.dynamodb import keys
 from socratic_bench.adapters.stores.dynamodb.clients import together
 from socratic_bench.adapters.stores.dynamodb.items import VERSION, Item, Value, at, unpacked
-from socratic_bench.adapters.stores.dynamodb.table import Table
+from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.domain.grading import is_grading
 from socratic_bench.domain.leasing import TurnCalls
 from socratic_bench.ports.stores.responses import TurnKey
 
 
 @dataclass(slots=True)
-class Turn:
+class StoredTurn:
     """A turn as the store has it, or an empty one."""
 
     experiment_id: str
@@ -72,8 +72,8 @@ class Turn:
         return at(keys.turn(*self.key), attributes)
 
 
-def turn_of_item(key: TurnKey, item: Item) -> Turn:
-    return Turn(
+def turn_of_item(key: TurnKey, item: Item) -> StoredTurn:
+    return StoredTurn(
         experiment_id=str(item["experiment"]),
         key=key,
         calls=TurnCalls(
@@ -92,25 +92,25 @@ def turn_of_item(key: TurnKey, item: Item) -> Turn:
     )
 
 
-async def pending_turns(table: Table, experiment_id: str) -> list[Turn]:
+async def pending_turns(table: DynamoTable, experiment_id: str) -> list[StoredTurn]:
     """Read all pending turns of an experiment."""
     read = await together(_of_shard(table, experiment_id, shard) for shard in range(keys.SHARDS))
     return [turn for turns in read for turn in turns]
 
 
-async def pending_pages(table: Table, experiment_id: str) -> AsyncIterator[list[Turn]]:
+async def pending_pages(table: DynamoTable, experiment_id: str) -> AsyncIterator[list[StoredTurn]]:
     """Yield the pending turns of an experiment, one page of a partition after the other."""
     for shard in range(keys.SHARDS):
         async for page in table.pages(keys.facts(experiment_id, shard), keys.PENDING, limit=500):
             yield await _read(table, page)
 
 
-async def unscored_turns(table: Table, experiment_id: str, most: int) -> list[Turn]:
+async def unscored_turns(table: DynamoTable, experiment_id: str, most: int) -> list[StoredTurn]:
     """Read at most so many turns with a response and without its score.
 
     A grading needs no score. Its mark stays, for the removal of the experiment.
     """
-    unscored: list[Turn] = []
+    unscored: list[StoredTurn] = []
     async for turns in pending_pages(table, experiment_id):
         answered = [turn for turn in turns if turn.is_answered and not is_grading(turn.key.run_id)]
         unscored += await _without_score(table, answered)
@@ -119,7 +119,7 @@ async def unscored_turns(table: Table, experiment_id: str, most: int) -> list[Tu
     return unscored[:most]
 
 
-async def fetch_bodies(table: Table, turns: Iterable[Turn]) -> None:
+async def fetch_bodies(table: DynamoTable, turns: Iterable[StoredTurn]) -> None:
     """Read the records that are in the bucket."""
     elsewhere = [turn for turn in turns if turn.body]
     records = await together(table.bodies.get(turn.body) for turn in elsewhere)
@@ -127,7 +127,7 @@ async def fetch_bodies(table: Table, turns: Iterable[Turn]) -> None:
         turn.record = record
 
 
-async def _without_score(table: Table, turns: Sequence[Turn]) -> list[Turn]:
+async def _without_score(table: DynamoTable, turns: Sequence[StoredTurn]) -> list[StoredTurn]:
     """Return the turns without a score; the others are no longer pending.
 
     A score can arrive before its response is stored, and the response marks its turn.
@@ -142,11 +142,11 @@ async def _without_score(table: Table, turns: Sequence[Turn]) -> list[Turn]:
     return [turn for turn in turns if scores[turn.key] not in found]
 
 
-async def _of_shard(table: Table, experiment_id: str, shard: int) -> list[Turn]:
+async def _of_shard(table: DynamoTable, experiment_id: str, shard: int) -> list[StoredTurn]:
     return await _read(table, await table.query(keys.facts(experiment_id, shard), keys.PENDING))
 
 
-async def _read(table: Table, marks: list[Item]) -> list[Turn]:
+async def _read(table: DynamoTable, marks: list[Item]) -> list[StoredTurn]:
     turns = {keys.turn(key.run_id, key.turn): key for key in map(_turn_key, marks)}
     found = await table.get(turns)
     return [turn_of_item(turns[key], item) for key, item in found.items()]

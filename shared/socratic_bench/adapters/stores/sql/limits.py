@@ -41,7 +41,7 @@ class PauseStatements:
         )
 
 
-class Pausing:
+class PauseBatch:
     """The news of several models, for one transaction.
 
     A row is the lock on its pause; a reader takes no lock.
@@ -216,10 +216,10 @@ class SqlSharedLimits(SqlRole):
         answers: dict[str, PauseAnswer] = {}
         if told:
             async with self._database.write() as transaction:
-                pausing = Pausing(transaction, self._of_pauses)
+                pausing = PauseBatch(transaction, self._of_pauses)
                 answers |= await pausing.take(told, await self._clock.now(transaction))
         if looked_at:
             async with self._database.read() as transaction:
-                pausing = Pausing(transaction, self._of_pauses)
+                pausing = PauseBatch(transaction, self._of_pauses)
                 answers |= await pausing.look(looked_at, await self._clock.now(transaction))
         return answers

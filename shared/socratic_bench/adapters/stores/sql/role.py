@@ -20,7 +20,7 @@ from socratic_bench.errors import StoreError
 Now = Callable[[], datetime]
 
 
-class Clock:
+class StoreClock:
     """Tells the time in microseconds since 1970-01-01 UTC, one for all processes on a database.
 
     Processes on one SQLite file share a machine and its clock. Processes on one PostgreSQL server
@@ -57,7 +57,7 @@ class SqlRole:
     def __init__(self, database: Database, now: Now | None = None) -> None:
         self._database = database
         self._statements = Statements(database.dialect)
-        self._clock = Clock(database.dialect.server_time, now)
+        self._clock = StoreClock(database.dialect.server_time, now)
 
     def _no_experiment(self, experiment_id: str) -> StoreError:
         return StoreError(f"{self._database.name}: there is no experiment {experiment_id}")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from itertools import count
 
-from socratic_bench.adapters.brokers.sqs.consumer import Heartbeat
+from socratic_bench.adapters.brokers.sqs.consumer import InvisibilityHeartbeat
 from socratic_bench.adapters.brokers.sqs.server_queue import Incoming, ServerQueue, incoming_of
 from socratic_bench.adapters.brokers.sqs.wire import encode, typed
 from socratic_bench.adapters.brokers.unacked import UnackedMessages
@@ -68,7 +68,7 @@ async def test_a_long_call_is_renewed_three_times_in_the_time_of_invisibility() 
     queue, ticks, held = Queue(), Ticks(), unacked()
     arrive(held, "long", arrived=asyncio.get_running_loop().time() - 60)
     held.take(1, 0.0)
-    beating = asyncio.create_task(Heartbeat(queue, held, sleep=ticks.sleep).run())
+    beating = asyncio.create_task(InvisibilityHeartbeat(queue, held, sleep=ticks.sleep).run())
     for _ in range(30):  # five minutes of a call
         await ticks.pass_on()
     beating.cancel()
@@ -84,7 +84,7 @@ async def test_settled_and_new_messages_cost_nothing() -> None:
     arrive(held, "new", arrived=now)
     [settled] = held.take(1, now)
     held.settle([settled])
-    await Heartbeat(queue, held).beat()
+    await InvisibilityHeartbeat(queue, held).beat()
     assert queue.extended == []
 
 
@@ -95,7 +95,7 @@ async def test_what_sqs_took_back_is_not_in_hand_any_more() -> None:
     arrive(held, "lost", then)
     kept, lost = held.take(2, then)
     queue.gone.add("lost")
-    await Heartbeat(queue, held).beat()
+    await InvisibilityHeartbeat(queue, held).beat()
     assert held.part(kept)
     assert held.part(lost) is None
     assert held.held == 1

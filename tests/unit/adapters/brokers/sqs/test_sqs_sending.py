@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.adapters.brokers.sqs import sender, server_queue
-from socratic_bench.adapters.brokers.sqs.sender import Outgoing, Sender, Target
+from socratic_bench.adapters.brokers.sqs.sender import OutgoingSend, Sender, SendTarget
 from socratic_bench.adapters.brokers.sqs.server_queue import ServerQueue
 from socratic_bench.adapters.brokers.sqs.wire import encode
 from socratic_bench.concurrency.retry_policy import RetryPolicy
@@ -27,9 +27,9 @@ def quick(monkeypatch):
         monkeypatch.setattr(module, "_RETRY", RetryPolicy(first_delay=0.001, longest_delay=0.001))
 
 
-def outgoing(count: int, size: int = 10) -> list[Outgoing]:
+def outgoing(count: int, size: int = 10) -> list[OutgoingSend]:
     return [
-        Outgoing(Target(QUEUE), encode([Message(f"id-{n}", "t.v1", "model", b"x" * size)]))
+        OutgoingSend(SendTarget(QUEUE), encode([Message(f"id-{n}", "t.v1", "model", b"x" * size)]))
         for n in range(count)
     ]
 

@@ -16,7 +16,7 @@ from socratic_bench.adapters.brokers.sqs.wire import (
     MOST_BYTES,
     STATE,
     Encoded,
-    State,
+    WireState,
     encode,
     typed,
 )
@@ -34,7 +34,7 @@ MESSAGES = st.builds(
     correlation=TEXT,
 )
 STATES = st.builds(
-    State,
+    WireState,
     attempts=st.integers(0, 30),
     redeliveries=st.integers(0, 30),
     postponed=st.integers(0, 30),

@@ -15,13 +15,13 @@ from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.exchange import Status
 from socratic_runner.models.anthropic import AnthropicReading
 from socratic_runner.models.http.failures import Failures
-from socratic_runner.models.http.reading import Event, Reading
+from socratic_runner.models.http.reading import Event, ReplyReading
 from socratic_runner.models.openai.chat_completions import OpenAIReading
 
 FAILURES = Failures("somebody", None)
 
 
-def stream(reading: Reading, *chunks: Any) -> Reply:
+def stream(reading: ReplyReading, *chunks: Any) -> Reply:
     for chunk in chunks:
         data = chunk if isinstance(chunk, bytes) else json.dumps(chunk).encode()
         reading.take_event(Event("", data))
@@ -36,7 +36,7 @@ def anthropic(*chunks: Any) -> Reply:
     return stream(AnthropicReading(FAILURES, streamed=True), *chunks)
 
 
-def whole(kind: type[Reading], body: Any) -> Reply:
+def whole(kind: type[ReplyReading], body: Any) -> Reply:
     reading = kind(FAILURES, streamed=False)
     reading.take_whole(json.dumps(body).encode())
     return reading.reply()
