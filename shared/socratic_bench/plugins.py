@@ -1,4 +1,13 @@
-"""Optional dependencies: one sentence instead of a failed import, with what to install."""
+"""Plug-ins: objects that installed distributions offer under an entry point group.
+
+A distribution offers one in its pyproject.toml:
+
+    [project.entry-points."socratic_bench.profiles"]
+    my-profile = "my_package.my_module:MyProfile"
+
+The library reads the metadata of the installed distributions when somebody asks for a name that is
+not built in, never at import: a command that uses no plug-in starts as fast as without this module.
+"""
 
 from __future__ import annotations
 

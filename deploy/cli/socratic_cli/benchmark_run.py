@@ -1,7 +1,9 @@
-"""Allows one embedded benchmark at a time on a database file.
+"""A benchmark from its configuration to its figures, and its end on Ctrl-C.
 
-Two at once would mistake each other's leases for their own. The lock is the operating system's:
-it ends with the process, even after a kill.
+The command and `socratic_cli.run` take the same steps and report them differently.
+
+Two benchmarks on one database file would mistake each other's leases for their own. A lock of the
+operating system keeps one waiting; it ends with the process, even after a kill.
 """
 
 from __future__ import annotations

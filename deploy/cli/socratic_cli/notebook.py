@@ -1,4 +1,4 @@
-"""The results of a benchmark, row by row, for a notebook."""
+"""`await run(...)`: a benchmark from Python, for example in a notebook."""
 
 from __future__ import annotations
 

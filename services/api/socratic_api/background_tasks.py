@@ -1,4 +1,11 @@
-"""Tasks that outlive their request and end with the application: submissions and deletions."""
+"""Tasks that outlive their request and end with the application: submissions and deletions.
+
+The removal of many rows takes longer than a request, so it continues in a task of the application.
+The curator removes what a task of an ended process left.
+
+A plan may take longer than a request, so it continues in a task of the application. The reconciler
+completes a plan that ends with this process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client of a grader: a reply without a grade is a failed call."""
+"""The models that a runner calls, each with one client, opened on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Deadlines for awaited work, also across a freeze, and work that no cancellation interrupts."""
+"""Deadlines for awaited work, also across a freeze, and work that no cancellation interrupts.
+
+Cancelling work that awaits a driver's statement can take as long as the statement. The caller
+continues in time all the same; the cancelled work ends in the background.
+
+A process that was stopped and goes on finds all its timers overdue, and what was sent to it unread.
+`asyncio.timeout` would cancel the work before it sees that its answer has come.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The envelope of every event, as CloudEvents 1.0 has it, and the events in the order of a run."""
+"""The envelope of every event, as CloudEvents 1.0 has it, and the events in the order of a run.
+
+`partitionkey` is CloudEvents' partitioning extension and holds the group of the message (the
+model); `correlationid` names the experiment, `causationid` the event that led to this one.
+"""
 
 from __future__ import annotations
 

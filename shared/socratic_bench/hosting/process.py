@@ -1,4 +1,8 @@
-"""The signals that stop a process."""
+"""A service as a process: settings, logs, the event loop, and the exit code.
+
+Reference counts free events, rows and tasks. The collector finds next to nothing in them, yet
+searches all of them every 700 new objects: a third of the pipeline's time.
+"""
 
 from __future__ import annotations
 

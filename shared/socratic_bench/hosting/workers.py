@@ -1,4 +1,4 @@
-"""Queues whose messages do not flow, which make a service unready."""
+"""The host of workers: ready once broker and store answer, drained on a stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses that no process calls: the network link's, and a cloud's metadata.
+"""Base URLs of APIs in configurations: which are valid, and which are refused.
 
 They give out the credentials of the machine, so an author of a plan could ask for those.
 """

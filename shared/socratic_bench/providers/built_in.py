@@ -1,4 +1,8 @@
-"""The built-in providers: OpenAI's API, Anthropic's, Amazon Bedrock, and models in the runner."""
+"""The built-in providers: OpenAI's API, Anthropic's, Amazon Bedrock, and models in the runner.
+
+A preset holds the differences of a service; a service without one is `openai-compatible` with a
+base_url of its own.
+"""
 
 from __future__ import annotations
 

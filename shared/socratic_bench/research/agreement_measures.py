@@ -1,4 +1,8 @@
-"""Measures of agreement: Cohen's kappa, paired differences, rank correlation, and AUC."""
+"""Measures of agreement: Cohen's kappa, paired differences, rank correlation, and AUC.
+
+The area under the ROC curve (AUC) is the probability that a positive has a higher figure than a
+negative, ties counting one half (Mann and Whitney 1947; Hanley and McNeil 1982).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The figures of all columns for one label of one set, with their bootstrap over groups."""
+"""Builds a validity report from sets of labelled responses.
+
+Intervals are percentiles (Efron and Tibshirani 1993, chapter 13; Field and Welsh 2007 for
+clusters).
+"""
 
 from __future__ import annotations
 

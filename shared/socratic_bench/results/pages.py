@@ -1,4 +1,4 @@
-"""Pages from templates: each text is escaped, since names and messages are data, never markup."""
+"""Pages from templates, where each text is data, never markup; and that of an experiment."""
 
 from __future__ import annotations
 

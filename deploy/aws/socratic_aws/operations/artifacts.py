@@ -1,4 +1,11 @@
-"""What a deployment brings besides stacks: the week's configuration, pages and images."""
+"""What a deployment brings besides stacks: the week's configuration, pages and images.
+
+Each version of the configuration names the release that it was deployed with, so that a rollback
+finds it again.
+
+The tag of an image is the name of a release. It cannot be replaced, so an image that is there is
+not built again.
+"""
 
 from __future__ import annotations
 

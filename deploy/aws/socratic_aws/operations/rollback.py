@@ -1,4 +1,11 @@
-"""The releases of what runs: versions of a function, definitions of a service's tasks.
+"""Takes a stage, or one service of it, back to an earlier release, or forward to a later one.
+
+    python -m socratic_aws.operations.rollback --stage prod --version 0.1.0-4f8e65e653
+    python -m socratic_aws.operations.rollback --stage prod --list
+
+The alias of each function moves to the version of that release, which has its code, its layer and
+its settings. A service of tasks moves to the revision of its definition, which names its image and
+its settings. Without `--service` the configuration of the release comes back too.
 
 Each names its release in its environment, so there is no list of releases that could be wrong.
 """

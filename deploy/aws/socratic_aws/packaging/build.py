@@ -1,4 +1,10 @@
-"""Zip files with the same bytes for the same files, whenever and wherever they are made."""
+"""Builds the layer and the package of each function.
+
+    python -m socratic_aws.packaging.build --architecture arm64 --into build/aws
+
+The folder gets a zip file for each, and `packages.json`, which the stacks read. The runtime is that
+of the Python that builds, which compiles for no other one.
+"""
 
 from __future__ import annotations
 

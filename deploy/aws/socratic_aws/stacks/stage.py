@@ -1,4 +1,4 @@
-"""cdk-nag's rules over all stacks, and how a stack accepts a finding, with its reason."""
+"""A stage: its name, and what its stacks are told by the context of CDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outcomes of `run --check`, as a table for people and as JSON."""
+"""`socratic-bench run --check`: ask each model once, and show the outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The difference of two models as tables for people."""
+"""`socratic-bench compare`: compares two models on the scenarios of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agreement of two profiles as tables for people."""
+"""`socratic-bench compare-profiles`: how far two profiles agree on the same responses."""
 
 from __future__ import annotations
 

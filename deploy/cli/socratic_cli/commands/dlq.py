@@ -1,4 +1,4 @@
-"""Dead letters as a table for people."""
+"""`socratic-bench dlq`: lists, redrives and purges dead letters."""
 
 from __future__ import annotations
 

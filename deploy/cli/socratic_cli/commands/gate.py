@@ -1,4 +1,4 @@
-"""The checks of a gate as a table for people."""
+"""`socratic-bench gate`: checks an experiment against thresholds, for a pipeline."""
 
 from __future__ import annotations
 

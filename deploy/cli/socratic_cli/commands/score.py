@@ -1,4 +1,4 @@
-"""The table that `socratic-bench score` prints."""
+"""`socratic-bench score`: scores texts or transcripts without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores over time as tables for people."""
+"""`socratic-bench trends`: shows each model's score over time."""
 
 from __future__ import annotations
 

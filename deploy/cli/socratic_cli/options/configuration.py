@@ -1,4 +1,4 @@
-"""The options that change a configuration on the spot."""
+"""The options that change a configuration on the spot, and `--fresh`."""
 
 from __future__ import annotations
 

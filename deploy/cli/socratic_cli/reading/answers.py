@@ -1,4 +1,4 @@
-"""The answer in a row of promptfoo's results, as `promptfoo eval -o FILE.jsonl` writes them."""
+"""The tutor's answers in one record: a chat's turns, a stored reply of an API, or a plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The turns before a response: read from a record's fields, or from a chat's messages."""
+"""The turns before a response: from a record's fields, a chat, or lines with speakers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the JSON documents of a file that is no JSON Lines: arrays, or objects over many lines."""
+"""Reads files of texts: plain lines, JSON Lines, JSON documents, or CSV with a header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of the reconciler, read when Prometheus asks."""
+"""The curator as a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The removal of old experiments, and of the rest of interrupted deletions."""
+"""Sending again what a broker lost: what should have happened stands in the store.
+
+A request, a response or a score that is lost leaves an experiment unfinished for good, since nobody
+waits for it. The reconciler compares what running experiments should have with what they have, and
+sends only what nobody seems to have in hand. Everything it sends is idempotent: sent needlessly, it
+costs a look-up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a student sees of a reply, whichever client brought it, and the notes on it."""
+"""A run under way: its next question, its replies, and the reason why it stopped."""
 
 from __future__ import annotations
 

@@ -3,6 +3,10 @@
 The runner calls the model for a turn until it replies or retries are useless. Each call gets a
 permit from its model's limiter and a lease that reserves its maximal cost. The store records the
 reply or failure, in the transaction that settles the lease, before it is used further.
+
+Calls to the reference tutors take no time, so the store is the only cost. The conversation runner
+handles every case but a plain reply: a turn that another runner holds or whose reply is on its way
+to the store, an exhausted budget, a failed call.
 """
 
 from __future__ import annotations

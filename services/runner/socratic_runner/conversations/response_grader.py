@@ -1,4 +1,4 @@
-"""The one turn that grades a text."""
+"""Gives the responses of runs their gradings: stored ones, adopted ones, and new ones by calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs that a runner carries out at the moment."""
+"""Sorting requests of runs: those to carry out, and those that are settled without a call."""
 
 from __future__ import annotations
 

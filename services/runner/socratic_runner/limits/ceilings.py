@@ -1,4 +1,4 @@
-"""A ceiling for the amount taken in a minute, which no 60 seconds exceed."""
+"""The ceilings of an account for a model, and this process's share of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The keys of facts, and which of several failures of a run counts.
+"""The cell: the one stored aggregate, exact sums of integers, and the fold of facts into it.
+
+A cell holds exact integers only, so the order of arrival leaves no trace in it: the same set of
+facts gives the same cell, byte for byte. Scores count in millionths.
 
 A score counts once, by its key. A failure counts unless its run ended with a response; of several
 failures of a run counts the one at the highest turn, the first of several there. So figures do not

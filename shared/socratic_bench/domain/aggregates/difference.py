@@ -2,7 +2,7 @@
 
 Each common scenario gives one difference of means, of the same weight; d is their mean, and V its
 variance. As an interval of a mean does, that of a difference leaves room for a failure that no
-common scenario showed (`floors`): the first model may fall, or the second rise, with each part k of
+common scenario showed (`parts`): the first model may fall, or the second rise, with each part k of
 the figure. With the part's variance V_k of its own differences, its weight w_k, and the levels and
 jumps of both models over the common scenarios,
 
@@ -10,7 +10,18 @@ jumps of both models over the common scenarios,
     above^2 = max(V, w_k^2 * (kappa * V_k + beta * max(j_A * (1 - p_A)^2, j_B * p_B^2)))
 
 over all parts. The interval goes from d - t * below to d + t * above; the test has the error on the
-side of 0. `floors` has kappa and beta.
+side of 0. `parts` has kappa and beta.
+
+That a test finds no difference does not show that there is none. Two one-sided tests show it: the
+difference is more than -margin, and less than margin (Schuirmann 1987, "A Comparison of the Two
+One-Sided Tests Procedure and the Power Approach"). Both hold at 5 % where the 90 % interval lies
+within the margin. What matters is the reader's to say, before the tests.
+
+Two models answer the same scenarios, so that their difference is a paired one: what is hard for
+both cancels out (Miller 2024, "Adding Error Bars to Evals", section 4.2). `difference` has the
+difference and its errors, and Student's t tests it. Every pair of a table is tested; Holm's
+correction (Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure") holds the
+probability of a single false difference in the whole table to 5 %.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""How far an interval reaches at least: room for a failure that no scenario happened to show.
+"""The parts of a figure: the vectors with which it may fall, and how far.
+
+`overall` of a linear profile has each of its vectors, by the weight in the scenario: the weight
+times the responses that the vector applies to, divided by the sum of that over all vectors. Another
+`overall` is a part of its own, beside the vectors for which its profile declares a share. A vector
+is its own part.
 
 Scenarios that agree say nothing of those that nobody asked. A vector that says yes or no, or whose
 scenarios all agree, may jump: a tutor whose answers all end with a question may not ask in one of

@@ -18,7 +18,7 @@ independent yes-or-no answers that would have this variance,
 
 (Korn and Graubard 1998, "Confidence Intervals for Proportions With Small Expected Number of
 Positive Counts Estimated From Survey Data"), and at least as far as m - t * sqrt(below) and
-m + t * sqrt(above): `floors` has these variances, which leave room for a failure that no cluster
+m + t * sqrt(above): `parts` has these variances, which leave room for a failure that no cluster
 showed. t is Student's quantile with G - 1 degrees of freedom.
 `tests/benchmarks/statistics/interval_coverage.py` measures how often the interval covers.
 """

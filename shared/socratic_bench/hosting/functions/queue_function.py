@@ -1,7 +1,17 @@
-"""More messages for an invocation that waits: a slow model keeps no other from being called.
+"""A function that SQS calls with batches: the dispatcher of a service, without a consumer.
+
+It answers with the records that are to be delivered again, so that one of them keeps no other from
+being done. A record comes back where the function ended first, or could not settle it. A retry, a
+postponement and a dead letter are settled by a copy with its delay or reason, which SQS could not
+be told otherwise.
 
 An invocation lasts until its slowest call, and AWS runs only so many at a time. While one waits, it
 takes further messages from the queue as a container does, and finishes those before it ends.
+
+A function answers with the records that are to be delivered again, so that one of them keeps no
+other from being done. A record comes back where the function ended first, or could not settle it. A
+retry, a postponement and a dead letter are settled by a copy with its delay or reason, which SQS
+could not be told otherwise.
 """
 
 from __future__ import annotations

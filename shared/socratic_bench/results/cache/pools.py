@@ -1,4 +1,8 @@
-"""The cells of a table, with those of unchanged complete experiments pooled once."""
+"""The cells of a table, with those of unchanged complete experiments pooled once.
+
+A copied answer is the answer that the older experiment got: a model compared with itself would
+agree with itself.
+"""
 
 from __future__ import annotations
 

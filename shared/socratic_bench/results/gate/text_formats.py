@@ -1,4 +1,9 @@
-"""A gate as JUnit XML for CI systems, and as Markdown for a pull request."""
+"""A gate as JUnit XML for CI systems, and as Markdown for a pull request.
+
+In JUnit XML a test suite is an experiment, a test case a check of a model. The attributes are those
+that Jenkins, GitLab and GitHub's reporters read: `tests`, `failures`, `classname`, `name`,
+`message`.
+"""
 
 from __future__ import annotations
 

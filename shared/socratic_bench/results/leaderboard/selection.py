@@ -1,4 +1,9 @@
-"""The selection of a table's experiments, which belong together, and of their cells."""
+"""The selection of a table's experiments, which belong together, and of their cells.
+
+The default table holds one set of test conditions: figures under different ones do not compare. It
+prefers full experiments to pilots and complete ones to running ones, so that a trial run replaces
+no result. A person's pin overrules both.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The evidence of `socratic-v1`, and its texts: vectors, words for scores, legend."""
+"""The recipe of `socratic-v1`: brief, open, asking."""
 
 from __future__ import annotations
 

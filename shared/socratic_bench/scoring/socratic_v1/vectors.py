@@ -1,4 +1,9 @@
-"""The three vectors of `socratic-v1`, 0.0 to 1.0, and the markers they search for."""
+"""The three vectors of `socratic-v1`, 0.0 to 1.0, and the markers they search for.
+
+A marker counts where neither neighbour is a letter, a digit or an underscore; any white space may
+separate the words of a phrase. Case-insensitive means: equal after lowering each character by
+itself, so that a position in the lowered text is the same position in the original.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network of the tasks, as the stack that makes it and those that use it name it.
+"""What all tasks of a stage share: network, cluster, and a registry for each image.
 
 Identifiers of a network are no names, so they stand in parameters of Systems Manager: an export
 would forbid its stack to change.

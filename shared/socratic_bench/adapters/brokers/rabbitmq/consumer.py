@@ -1,4 +1,4 @@
-"""Messages that wait until they are due; a consumer then puts them back into their queue.
+"""One consumer of a queue: hands out the messages of its intake, and settles them.
 
 RabbitMQ can delay messages itself: they expire in a queue that dead-letters at least once. But the
 server's process for that ends for good, for all queues, when a few of them disturb it within

@@ -1,4 +1,4 @@
-"""The claims of one owner for turns of one experiment, decided and written together."""
+"""The role `Leases` of the store in DynamoDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The storage of responses of one experiment, with the settlement of their leases."""
+"""The role `Responses` of the store in DynamoDB."""
 
 from __future__ import annotations
 

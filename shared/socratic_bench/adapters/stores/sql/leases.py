@@ -1,4 +1,4 @@
-"""The grant of leases within budgets, inside one transaction."""
+"""The role `Leases` of the SQL store."""
 
 from __future__ import annotations
 
