@@ -3,7 +3,7 @@
 The command and `socratic_cli.run` take the same steps and report them differently.
 
 Two benchmarks on one database file would mistake each other's leases for their own. A lock of the
-operating system keeps one waiting; it ends with the process, even after a kill.
+operating system refuses the second; it ends with the process, even after a kill.
 """
 
 from __future__ import annotations
