@@ -12,6 +12,7 @@ from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.ports.broker import Broker
+from tests.contract.sketches.broker_sketch import SketchBroker
 from tests.servers import aws_emulator, moto, sqs
 from tests.servers.discovery import Server
 from tests.servers.rabbitmq import delete, new_namespace
@@ -78,6 +79,18 @@ MEMORY = BrokerAdapter(
     silence=0.02,
     delay=0.1,
 )
+
+
+@asynccontextmanager
+async def _open_sketch(limits: Limits) -> AsyncIterator[Broker]:
+    broker = SketchBroker(delivery_limit=limits.delivery_limit or DELIVERY_LIMIT)
+    try:
+        yield broker
+    finally:
+        await broker.close()
+
+
+SKETCH = replace(MEMORY, name="sketch", open=_open_sketch, waits_when_full=False)
 
 
 @asynccontextmanager

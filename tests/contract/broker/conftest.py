@@ -10,6 +10,7 @@ from socratic_bench.ports.broker import Broker, WorkQueue
 from tests.contract.broker.adapters import (
     MEMORY,
     RABBITMQ,
+    SKETCH,
     SQS,
     SQS_OF_MOTO,
     BrokerAdapter,
@@ -24,6 +25,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         later = on_server(metafunc.definition)
         adapters = [
             pytest.param(MEMORY, id=MEMORY.name),
+            pytest.param(SKETCH, id=SKETCH.name),
             *(pytest.param(each, id=each.name, marks=later) for each in (RABBITMQ, SQS)),
             pytest.param(SQS_OF_MOTO, id=SQS_OF_MOTO.name, marks=pytest.mark.long),
         ]

@@ -16,6 +16,7 @@ from socratic_bench.adapters.stores.memory.state import StoreState
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.stores.store import Store
+from tests.contract.sketches.store_sketch import Server, SketchStore
 from tests.servers import dynamodb, postgresql, sqlite
 
 AnyStore = TypeVar("AnyStore", bound=Store)
@@ -45,6 +46,11 @@ async def _memory() -> AsyncIterator[Database]:
 
 
 @asynccontextmanager
+async def _sketch() -> AsyncIterator[Database]:
+    yield partial(SketchStore, Server())
+
+
+@asynccontextmanager
 async def _sqlite_file() -> AsyncIterator[Database]:
     with tempfile.TemporaryDirectory() as folder:
         url = await sqlite.prepared_file(Path(folder) / "benchmark.db")
@@ -64,6 +70,7 @@ async def _dynamodb_table() -> AsyncIterator[Database]:
 
 
 MEMORY = StoreAdapter("memory", _memory)
+SKETCH = StoreAdapter("sketch", _sketch)
 SQLITE = StoreAdapter("sqlite", _sqlite_file)
 POSTGRESQL = StoreAdapter("postgresql", _postgresql_database)
 DYNAMODB = StoreAdapter("dynamodb", _dynamodb_table, stores_calls_whole=False)

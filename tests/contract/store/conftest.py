@@ -12,6 +12,7 @@ from tests.contract.store.adapters import (
     DYNAMODB,
     MEMORY,
     POSTGRESQL,
+    SKETCH,
     SQLITE,
     Database,
     StoreAdapter,
@@ -27,6 +28,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         connected = on_server(metafunc.definition, pytest.mark.connected)
         adapters = [
             pytest.param(MEMORY, id=MEMORY.name),
+            pytest.param(SKETCH, id=SKETCH.name),
             pytest.param(SQLITE, id=SQLITE.name),
             pytest.param(POSTGRESQL, id=POSTGRESQL.name, marks=connected),
             pytest.param(DYNAMODB, id=DYNAMODB.name, marks=later),
