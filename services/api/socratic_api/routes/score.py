@@ -33,11 +33,19 @@ MOST_WAITING: Final = 64
 LARGE_AT_ONCE: Final = 8
 """The most large bodies held at once, from their first byte to the last byte of their answer."""
 
+LONGEST_WAIT: Final = 30.0
+"""Seconds that a body waits for others: the server ends a connection that waits longer unread."""
+
 PIECE: Final = 8
 """Items of a large batch that are scored in one turn."""
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+
+
+def _busy() -> HTTPException:
+    headers = {"Retry-After": RETRY_SECONDS, "Connection": "close"}
+    return HTTPException(503, "too many texts wait to be scored; try again soon", headers)
 
 
 class _Queue:
@@ -52,13 +60,18 @@ class _Queue:
     async def place(self) -> AsyncIterator[None]:
         """Hold a place while the context is open. Raises HTTPException 503 if too many wait."""
         if not self._free:
-            detail = "too many texts wait to be scored; try again soon"
-            headers = {"Retry-After": RETRY_SECONDS, "Connection": "close"}
-            raise HTTPException(503, detail, headers)
+            raise _busy()
         self._free -= 1
         try:
-            async with self._room:
+            try:
+                async with asyncio.timeout(LONGEST_WAIT):
+                    await self._room.acquire()
+            except TimeoutError:
+                raise _busy() from None
+            try:
                 yield
+            finally:
+                self._room.release()
         finally:
             self._free += 1
 
@@ -84,8 +97,11 @@ class _Scores(Response):
         self._request, self._queue, self._small = request, queue, small
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A small body holds no place before it is whole: connections that send none would take all.
+        small = await read_body(self._request) if self._small else None
         async with self._queue.place():
-            answer = await self._answer(await read_body(self._request))
+            body = await read_body(self._request) if small is None else small
+            answer = await self._answer(body)
             await answer(scope, receive, send)
 
     async def _answer(self, body: bytes) -> Response:
