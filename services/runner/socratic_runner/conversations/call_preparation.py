@@ -250,6 +250,9 @@ class CallPreparer:
 
     async def _not_leased(self, answer: LeaseAnswer, lease: Lease) -> NotCalled:
         """Translate a refused lease into the reason that stops the run."""
+        if answer in (LeaseAnswer.ANSWERED, LeaseAnswer.STOPPED):
+            # The store may hold this lease if its answer to an earlier claim got lost.
+            await self._give_back(lease.key)
         if answer is LeaseAnswer.ANSWERED:
             stored = await self.stored.responses([lease.key.run_id])
             for response in stored.get(lease.key.run_id, ()):
@@ -257,8 +260,6 @@ class CallPreparer:
                     return response
             return TurnHeldElsewhere("this version cannot read the stored response of this turn")
         if answer is LeaseAnswer.STOPPED:
-            # The store may hold this lease if its answer to an earlier claim got lost.
-            await self._give_back(lease.key)
             return Stopped()
         if answer is LeaseAnswer.OVER_BUDGET:
             if await self.budgets.room_may_come(lease.key.experiment_id, lease.reserve):

@@ -7,6 +7,7 @@ import pytest
 
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.errors import (
     FailureKind,
     MissingCredential,
@@ -17,6 +18,7 @@ from socratic_bench.errors import (
 from socratic_bench.events.event_types import RunFailed
 from socratic_runner import bootstrap
 from socratic_runner.limits import breaker
+from tests.contract.store.facts import a_response, record_unleased
 from tests.unit.events.examples import TIME
 from tests.unit.services.runner.scripted import (
     MODEL,
@@ -114,6 +116,28 @@ async def test_a_lease_is_given_back_once_a_store_that_was_away_answers(store, m
     assert kinds(await carry_out(store, client, *runs, settings=hasty)) == {"ok": 5}
     assert away == []
     assert (await store.calls(runs[0].experiment_id)).calls == len(client.asked) == 5
+
+
+async def test_a_lease_whose_grant_got_lost_is_given_back_if_the_turn_is_answered(
+    store, monkeypatch
+):
+    [run] = await runs_of(store, MODEL, repeats=1)
+    take, late = store.take_leases, a_response(run)
+
+    async def lose_the_first_answer(leases, owner, *, may_judge):
+        answers = await take(leases, owner, may_judge=may_judge)
+        if not await store.responses([run.run_id]):
+            assert answers == [LeaseAnswer.GRANTED]
+            await record_unleased(store, [late])  # of an earlier owner
+            raise StoreUnavailable("the connection is lost")
+        return answers
+
+    monkeypatch.setattr(store, "take_leases", lose_the_first_answer)
+    client = ScriptedClient(lambda *_: reply())
+    [event] = await carry_out(store, client, run)
+    assert (event.data, client.asked) == (late, [])
+    spending = await store.spending(run.experiment_id)
+    assert (spending.committed, spending.in_flight) == (late.cost_nanodollars, 0)
 
 
 async def test_a_failure_of_one_run_stops_no_other(store):
