@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from typing import Final
-from urllib.parse import quote
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidSettings, MissingCredential
@@ -27,6 +25,13 @@ _SENT_ALONG: Final = re.compile(
 _BEARER: Final = re.compile(r"""(?i)\bbearer\s+(?=\S*\d)[^\s"',;}\]]{8,}""")
 
 
+def _forms_of(character: str) -> str:
+    """The pattern of a character: plain, percent-encoded, or with one of JSON's escapes."""
+    code = format(ord(character), "02x")
+    plain = re.escape(character) if character.isalnum() else rf"\\?{re.escape(character)}"
+    return rf"(?:{plain}|(?i:%{code}|\\u00{code}))"
+
+
 class Key:
     """A key. Only `reveal` returns it."""
 
@@ -34,10 +39,8 @@ class Key:
 
     def __init__(self, value: str) -> None:
         self._value = value
-        forms = {value, json.dumps(value)[1:-1], quote(value, safe="")}
-        # The longest first: one form may be a part of another.
-        either = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
-        self._forms = re.compile(either, re.IGNORECASE if self.is_secret else re.NOFLAG)
+        forms = "".join(map(_forms_of, value))
+        self._forms = re.compile(forms, re.IGNORECASE if self.is_secret else re.NOFLAG)
 
     @property
     def is_secret(self) -> bool:
@@ -51,8 +54,9 @@ class Key:
     def hide_in(self, text: str) -> str:
         """Return `text` with the key replaced, in every form that is recognised.
 
-        The forms are plain, percent-encoded and with JSON escapes, each in any case. A placeholder
-        is replaced only as it is. Other forms stay: in base64, in hexadecimal, reversed, split.
+        Each character may be plain, percent-encoded or with an escape of JSON, in any case; a
+        placeholder is replaced in its own case only. Other forms stay: in base64, in hexadecimal,
+        reversed, split.
         """
         return self._forms.sub(HIDDEN, text)
 

@@ -171,6 +171,9 @@ def test_the_key_is_nowhere_in_a_message(place: str, before: str, after: str):
     [
         SECRET,
         "sk-Zt%2F9%2Bq%3Dvery-secret",
+        "sk-Zt%2f9%2Bq=very-secret",
+        r"sk-Zt\/9\u002Bq=very-secret",
+        r"sk-Zt\u002f9%2Bq\u003dvery\u002dsecret",
         f"Authorization: Bearer {SECRET}",
         "{'Authorization': 'Bearer another-very-secret1'}",
         "x-api-key=another-very-secret",
