@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections import Counter
 
 import httpx
 import pytest
 
 from socratic_api.http.bodies import BODY_LIMIT
-from socratic_api.routes.score import LARGE_AT_ONCE, MOST_WAITING, SMALL_BODY
+from socratic_api.routes.score import LARGE_AT_ONCE, MOST_WAITING, SMALL_BODY, _Queue
 from socratic_api.scoring import SPANS_SHOWN
 from socratic_bench.scoring.score import score
+from tests.waiting import PATIENCE
 
 ADDRESS = "/api/score"
 JSON = {"content-type": "application/json"}
@@ -155,6 +157,18 @@ async def test_more_texts_than_the_api_holds_are_told_to_come_back(
     assert statuses[200] >= held
     refused = next(each for each in answers if each.status_code == 503)
     assert refused.headers["retry-after"]
+
+
+async def test_a_large_body_waits_for_what_a_client_left_behind():
+    queue, begun, go_on = _Queue(1, 1), threading.Event(), threading.Event()
+    left = asyncio.create_task(queue.turn(lambda: (begun.set(), go_on.wait(PATIENCE))))
+    await asyncio.to_thread(begun.wait, PATIENCE)
+    left.cancel()
+    following = asyncio.create_task(queue.turn(go_on.is_set))
+    done, _ = await asyncio.wait([left, following], timeout=0.05)
+    assert done == {left}
+    go_on.set()
+    assert await following
 
 
 async def test_tokens_that_are_no_number_are_refused(client: httpx.AsyncClient):
