@@ -140,6 +140,21 @@ async def test_a_client_that_does_not_read_is_let_go():
         assert len(await ended((reader, writer))) < LARGE
 
 
+async def test_a_client_that_reads_slowly_gets_its_whole_answer(monkeypatch: pytest.MonkeyPatch):
+    loop, later = asyncio.get_running_loop(), 0.0
+    now = loop.time
+    async with server(reading=60.0) as speaking:
+        reader, _ = await speaking.connect(b"GET /much HTTP/1.1\r\nhost: here\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        with monkeypatch.context() as patched:
+            patched.setattr(loop, "time", lambda: now() + later)
+            for _ in range(4):
+                await reader.readexactly(LARGE // 4)
+                later += 40.0  # the next look at the connections is due
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+
+
 async def test_the_oldest_that_waits_gives_way_to_a_new_one():
     async with server(most=3) as speaking, waiting_for("four connections"):
         oldest, *others = [await speaking.connect() for _ in range(3)]
@@ -163,11 +178,18 @@ async def test_everybody_is_answered_beside_a_crowd_of_half_open_connections():
     "head",
     [
         b"GET / HTTP/1.1\r\nhost: here\r\nx-large: " + b"x" * (2 * HEAD_BYTES),
+        b"GET / HTTP/1.1\r\nhost: here\r\nx-large: " + b"x" * HEAD_BYTES + b"\r\n\r\n",
         b"GET /?a=\x01 HTTP/1.1\r\nhost: here\r\n\r\n",
         b"no request at all\r\n\r\n",
         b"GET / HTTP/1.1\r\n\r\n" * 100,
     ],
-    ids=["too large", "a control character", "no request", "a hundred at once"],
+    ids=[
+        "too large",
+        "too large, and whole",
+        "a control character",
+        "no request",
+        "a hundred at once",
+    ],
 )
 async def test_what_is_no_request_is_answered_with_400(head: bytes):
     async with server() as speaking, waiting_for("an answer"):

@@ -103,8 +103,11 @@ class _Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._unparsed = 0
+        # The parser makes 400 of these errors.
         if len(self.pipeline) >= _PIPELINED:
-            raise InvalidInput("too many requests before an answer")  # the parser makes it 400
+            raise InvalidInput("too many requests before an answer")
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES:
+            raise InvalidInput("the head of a request is too large")
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -115,12 +118,16 @@ class _Connection(HttpToolsProtocol):
         self.since = self.loop.time()
         super().on_response_complete()
 
+    def resume_writing(self) -> None:
+        self._owed = None  # the client reads
+        super().resume_writing()
+
     @property
     def owed(self) -> tuple[object, float] | None:
         """The client's next step, and its seconds; None while the client waits for the server."""
         cycle: RequestResponseCycle | None = self.cycle
-        if self.transport.get_write_buffer_size():
-            return cycle, self._limits.reading
+        if unsent := self.transport.get_write_buffer_size():
+            return (cycle, unsent), self._limits.reading
         if cycle is None or cycle.response_complete:
             return cycle, self._limits.head
         return (cycle, self._limits.body) if cycle.more_body else None
