@@ -102,13 +102,13 @@ async def test_a_server_that_is_not_there_is_unavailable_and_named_without_passw
 async def test_a_server_that_is_too_old_is_refused_with_its_version(url: str) -> None:
     server = urlsplit(url)
     async with proxy(server.hostname or "", server.port or 5432) as between:
-        between.change = partial(re.compile(rb"(server_version\0)\d\d").sub, rb"\g<1>09")
+        between.change = partial(re.compile(rb"(server_version\0)\d\d\.\d").sub, rb"\g<1>14.7")
         user, at, _ = server.netloc.rpartition("@")
         netloc = f"{user}{at}127.0.0.1:{between.port}"
         old = server._replace(netloc=netloc, query="sslmode=disable")
         store = SqlStore.from_url(old.geturl())
         for ask in (store.prepare, store.revision):
-            with pytest.raises(StoreBroken, match=r"PostgreSQL 9\.\d+, .* upgrade it to 15"):
+            with pytest.raises(StoreBroken, match=r"PostgreSQL 14\.7\d*, .* upgrade it to 15"):
                 await ask()
         await store.close()
 

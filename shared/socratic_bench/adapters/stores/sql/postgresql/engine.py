@@ -309,7 +309,7 @@ def _supported(address: PostgreSQLAddress, connection: asyncpg.Connection) -> as
     if version.major < OLDEST_SERVER:
         connection.terminate()
         raise StoreBroken(
-            f"{address.name}: the server is PostgreSQL {version.major}.{version.minor}, which is "
+            f"{address.name}: the server is PostgreSQL {version.major}.{version.micro}, which is "
             f"too old; upgrade it to {OLDEST_SERVER} or newer"
         )
     return connection
