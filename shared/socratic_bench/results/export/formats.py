@@ -119,7 +119,8 @@ async def file_pieces(
     Raises StoreError and MissingExtra.
     """
     written = written or Written()
-    file = FORMATS[output].file(table.columns)
+    # The first file of Parquet imports its package.
+    file = await asyncio.to_thread(FORMATS[output].file, table.columns)
     yield file.begin()
     async for records in table.read():
         if piece := await asyncio.to_thread(file.add, records):
