@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -87,7 +88,7 @@ class Service:
 
     def show(self, line: str) -> None:
         """Write a line of its log for a person, and take from it what the service reports."""
-        with suppress(ValueError, AttributeError, KeyError):
+        with suppress(ValueError, AttributeError, KeyError, TypeError):
             fields = json.loads(line)
             event = fields.pop("event")
             self.address = fields.get("address", self.address)
@@ -195,8 +196,15 @@ def planned(given: Mapping[str, str]) -> Fleet:
         sys.exit(f"BROKER: {broker!r} is neither rabbitmq nor sqs")
     if broker == "sqs":
         settings = {**EMULATOR, **given}
-        script = str(ROOT / "deploy" / "emulator" / "emulator.py")
-        emulator = Service("emulator", [settings["EMULATOR_PYTHON"], script], settings)
+        script, python = (
+            str(ROOT / "deploy" / "emulator" / "emulator.py"),
+            settings["EMULATOR_PYTHON"],
+        )
+        if not shutil.which(python):
+            sys.exit(
+                f"EMULATOR_PYTHON: {python} is missing; make .venv-servers/.emulator installs it"
+            )
+        emulator = Service("emulator", [python, script], settings)
         address = f"endpoint=http://127.0.0.1:{settings['EMULATOR_PORT']}&bucket=socratic-bench"
         # Those of the person come first, since runners may call Bedrock by them.
         own = given.keys() & {"AWS_ACCESS_KEY_ID", "AWS_PROFILE"}

@@ -14,6 +14,8 @@ from socratic_bench.adapters.stores.dynamodb.clients import parse
 
 SCRIPT = Path(__file__).parents[2] / "deploy" / "local" / "up.py"
 
+ON_SQS = {"BROKER": "sqs", "EMULATOR_PYTHON": sys.executable}
+
 
 @pytest.fixture(scope="module")
 def up() -> ModuleType:
@@ -76,7 +78,7 @@ def test_without_a_word_the_services_use_the_servers_that_run(up: ModuleType) ->
 
 def test_over_sqs_all_use_the_emulator_whatever_the_terminal_used_before(up: ModuleType) -> None:
     given = {
-        "BROKER": "sqs",
+        **ON_SQS,
         "EMULATOR_PORT": "4700",
         "SOCRATIC_BROKER_URL": "amqp://guest:guest@127.0.0.1:5672/",
         "SOCRATIC_STORE_URL": "postgresql://elsewhere/db",
@@ -89,9 +91,22 @@ def test_over_sqs_all_use_the_emulator_whatever_the_terminal_used_before(up: Mod
 
 
 def test_credentials_of_ones_own_are_kept_for_models_on_bedrock(up: ModuleType) -> None:
-    assert addresses(up, BROKER="sqs", AWS_PROFILE="benchmarks")[2] == ""
+    assert addresses(up, **ON_SQS, AWS_PROFILE="benchmarks")[2] == ""
 
 
 def test_an_unknown_broker_is_named(up: ModuleType) -> None:
     with pytest.raises(SystemExit, match="BROKER: 'kafka' is neither rabbitmq nor sqs"):
         up.planned({"BROKER": "kafka"})
+
+
+def test_a_missing_emulator_is_named(up: ModuleType) -> None:
+    with pytest.raises(SystemExit, match="EMULATOR_PYTHON: /missing/python is missing; make "):
+        up.planned({"BROKER": "sqs", "EMULATOR_PYTHON": "/missing/python"})
+
+
+def test_a_line_that_is_not_of_the_log_is_shown_as_it_is(
+    up: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for line in ("Traceback", "[1, 2]", "3", '{"level": "info"}'):
+        up.Service("judge-1", [], {}).show(line)
+        assert capsys.readouterr().out == f"judge-1    | {line}\n"

@@ -19,6 +19,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -145,15 +146,31 @@ def install(*, checks: bool) -> None:
 
 def run(*words: str) -> str:
     """What a program says. Raises BuildFailed where it fails, Unavailable where it cannot run."""
+    both = subprocess.PIPE
     try:
-        done = subprocess.run(
-            words, cwd=HERE, capture_output=True, text=True, timeout=STEP_SECONDS, check=False
+        # npm starts others, which would outlive it: all of its session ends with the step.
+        step = subprocess.Popen(
+            words,
+            cwd=HERE,
+            stdin=subprocess.DEVNULL,
+            stdout=both,
+            stderr=both,
+            text=True,
+            start_new_session=True,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
         raise Unavailable(f"{error}.") from error
-    if done.returncode:
-        raise BuildFailed(f"{done.stdout}{done.stderr}".strip() or f"{words[0]} failed.")
-    return done.stdout.strip()
+    try:
+        said, complained = step.communicate(timeout=STEP_SECONDS)
+    except BaseException as error:
+        with suppress(ProcessLookupError):
+            os.killpg(step.pid, signal.SIGKILL)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise Unavailable(f"{words[0]} did not end within {STEP_SECONDS:g} s.") from error
+        raise
+    if step.returncode:
+        raise BuildFailed(f"{said}{complained}".strip() or f"{words[0]} failed.")
+    return said.strip()
 
 
 def numbers(version: str) -> list[int]:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.built_pages import BUILD, BUILD_SECONDS, require_pages
 from tests.servers.discovery import missing
+from tests.waiting import block_until
 
 SOURCES = BUILD.parent
 BUILDING = "Building the dashboard's pages"
@@ -122,6 +123,29 @@ def test_two_processes_at_once_build_once(tree: Tree):
 
     assert [process.returncode for process in processes] == [0, 0]
     assert "".join(said).count(BUILDING) == 1
+
+
+def test_a_step_that_does_not_end_leaves_no_process(tree: Tree, tmp_path: Path):
+    script, npm, child = tree.folder / "build.py", tmp_path / "bin" / "npm", tmp_path / "child"
+    script.write_text(script.read_text().replace("STEP_SECONDS: Final = 180", "STEP_SECONDS = 0.5"))
+    npm.parent.mkdir()
+    npm.write_text(f"#!/bin/sh\nsleep 600 & echo $! >'{child}'\nwait\n")
+    npm.chmod(0o755)
+    tree.variables["PATH"] = f"{npm.parent}{os.pathsep}{os.environ['PATH']}"
+
+    done = tree.build("--required")
+
+    assert (done.returncode, "npm did not end within 0.5 s." in done.stderr) == (1, True)
+    pid = int(child.read_text())
+    block_until(lambda: not _runs(pid), "the end of what npm started")
+
+
+def _runs(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return state.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_a_mistake_in_a_source_fails_and_leaves_the_built_pages(tree: Tree):
