@@ -180,7 +180,7 @@ class ValidityReport(_ReportPart):
 @cache
 def published_figures() -> ValidityReport:
     """Return the published report, in its short form."""
-    text = files("socratic_bench.results.validity").joinpath("figures.json").read_bytes()
+    text = files("socratic_bench.research").joinpath("figures.json").read_bytes()
     return ValidityReport.model_validate_json(text)
 
 
