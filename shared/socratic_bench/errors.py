@@ -1,4 +1,6 @@
-"""Every error this project raises on purpose, in one hierarchy.
+"""The hierarchy of the errors that this project raises on purpose.
+
+This module holds those that several packages share; the lines with a file name the others.
 
     SocraticBenchError
     ├── InvalidInput            somebody gave us something wrong; the message names the place
@@ -13,7 +15,13 @@
     │   ├── BrokenPlugin        an installed plug-in that cannot be used
     │   ├── BrokenProfile       a profile that makes no score
     │   ├── UnknownExperiment   an experiment the store does not have
-    │   └── AmbiguousExperiment a text that could mean several experiments
+    │   ├── UnknownRun          a run of which the store has neither a response nor a failure
+    │   ├── UnknownModel        a model that no experiment has
+    │   ├── UngradedResponse    a response without the grading that its profile needs
+    │   ├── AmbiguousExperiment a text that could mean several experiments
+    │   ├── NoScores            no experiment has a score: results/experiment_choice.py
+    │   ├── Unreadable          a configuration's end of reading: planning/config_file/source.py
+    │   └── TooManyMistakes     the same, from too many mistakes: planning/config_file/source.py
     ├── ModelCallFailed         a provider did not give a response
     │   └── ModelUnusable       nor will it give any other until somebody acts
     ├── StoreError              the store did not do what was asked
@@ -28,7 +36,15 @@
     │   ├── BrokerUnavailable   for now: worth another try
     │   ├── DeliveryLost        it went back to its queue and is delivered again, to somebody
     │   └── UnroutableMessage   no queue takes messages of this type, nor is it a broadcast
-    └── GroupCommitClosed       an item came too late to be committed
+    ├── GroupCommitClosed       an item came too late to be committed
+    ├── CannotStart             no store or broker in time: hosting/starting.py
+    ├── LimiterClosed           the runner begins no more calls: its limits/ticket.py
+    ├── Conflict                the API does not allow it in this state: its http/problems.py
+    └── StoreInUse              another benchmark has the store: the command's benchmark_run.py
+
+Three errors derive from Python's own, since one part raises and catches them: RefusedAddress and
+CallStopped among the runner's models, NoDocuments in the command's reader of files. The programs
+that build the dashboard and deploy to AWS use no error of this module.
 
 Each message says what is wrong, where, and what to do.
 """
