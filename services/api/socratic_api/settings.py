@@ -40,7 +40,7 @@ class ApiSettings(ProcessSettings):
     """The port to listen on; 0 takes a free one."""
 
     freshness_ms: int = Field(default=50, ge=0, le=60_000)
-    """Seconds for which figures are served without asking the store for changes."""
+    """Milliseconds for which figures are served without asking the store for changes."""
 
     store_timeout: float = Field(default=10.0, gt=0, le=300)
     """Seconds that a request waits for the store before it is refused."""

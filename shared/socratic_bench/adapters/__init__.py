@@ -1,1 +1,1 @@
-"""One folder per technology, those of brokers together. Only adapters import a driver."""
+"""The implementations of the ports: brokers, stores, a clock. Only adapters import a driver."""

@@ -1,1 +1,1 @@
-"""The events between services: CloudEvents 1.0, one file each, and their codec."""
+"""The events between services: CloudEvents 1.0, in one file, and their codec."""

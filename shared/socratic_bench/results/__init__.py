@@ -1,1 +1,1 @@
-"""Reports on stored facts: the leaderboard, status and costs, and the check of cells."""
+"""From cells to tables: leaderboard, comparison, trends, gate, export, and the check of cells."""

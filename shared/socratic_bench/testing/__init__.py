@@ -1,4 +1,4 @@
-"""Contract suites for profiles, providers and adapters that live outside this project.
+"""Contract suites for profiles and providers that live outside this project.
 
 A suite is a module of tests that ask for a fixture. A test file imports all of them and hands in
 its own object:

@@ -1,1 +1,1 @@
-"""One file per command."""
+"""The commands. `COMMANDS` of `socratic_cli.cli` names the file of each one."""

@@ -1,1 +1,1 @@
-"""The endpoints, one file per resource."""
+"""The endpoints by resource, and the parts that several of them share."""

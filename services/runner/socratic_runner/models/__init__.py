@@ -1,1 +1,1 @@
-"""Model clients: one module per provider, imported only when one of its models is used."""
+"""Model clients: `registry` names the module of each provider and imports it at its first use."""

@@ -1,1 +1,1 @@
-"""The leaderboard as a table: columns, comparison, CSV."""
+"""The leaderboard: its experiments, its figures, its columns, its text formats."""

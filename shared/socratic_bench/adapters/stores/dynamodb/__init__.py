@@ -1,1 +1,4 @@
-"""The store in one DynamoDB table, one folder a role. docs/design/dynamodb.md explains the keys."""
+"""The store in one DynamoDB table; `store.py` joins its roles.
+
+docs/design/dynamodb.md explains the keys.
+"""

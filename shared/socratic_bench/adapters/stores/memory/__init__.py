@@ -1,1 +1,1 @@
-"""The store in the memory of the process, one role a file; `store.py` joins the roles."""
+"""The store in the memory of the process; `store.py` joins its roles."""
