@@ -15,6 +15,13 @@ from socratic_bench.domain.experiment.manifest import Limits, Manifest, Paramete
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import FailureKind
+from socratic_bench.providers.built_in import (
+    AnthropicOptions,
+    BedrockOptions,
+    LocalOptions,
+    OpenAIOptions,
+    ReferenceOptions,
+)
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import Profile
 from socratic_cli.cli import socratic_bench
@@ -67,7 +74,12 @@ def test_the_contributors_page_names_every_make_target_that_has_a_description():
     assert [target for target in targets if not is_named(f"make {target}", page)] == []
 
 
-@pytest.mark.parametrize("model", [Manifest, TutorModel, Limits, Parameters, Price, Scenario])
+OPTIONS = [OpenAIOptions, AnthropicOptions, BedrockOptions, LocalOptions, ReferenceOptions]
+
+
+@pytest.mark.parametrize(
+    "model", [Manifest, TutorModel, Limits, Parameters, Price, Scenario, *OPTIONS]
+)
 def test_the_page_of_the_configuration_names_every_field(model):
     page = (DOCS / "configuration.md").read_text()
     assert [name for name in model.model_fields if f"`{name}`" not in page] == []
