@@ -92,15 +92,17 @@ def problem_of(
     if bound := _BOUNDS.get(problem):
         name, comparison = bound
         return f"{comparison.format(_number(context[name]))}{found}"
-    return _of_text(problem, context, value) or f"{_in_our_words(error['msg'])}{found}"
+    return _of_length(problem, context, value) or f"{_in_our_words(error['msg'])}{found}"
 
 
-def _of_text(problem: str, context: Mapping[str, Any], value: object) -> str | None:
+def _of_length(problem: str, context: Mapping[str, Any], value: object) -> str | None:
     if problem == "string_too_short":
         return "must not be empty"
     if problem == "string_too_long":
         length = len(value) if isinstance(value, str) else 0
         return f"must have at most {context['max_length']:,} characters, not {length:,}"
+    if problem == "too_long" and isinstance(value, list | tuple):
+        return f"must have at most {context['max_length']:,} entries, not {len(value):,}"
     return None
 
 

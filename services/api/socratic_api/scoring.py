@@ -123,6 +123,7 @@ def _scored(asked: ScoreRequest, place: str) -> dict[str, Any]:
                     EarlierTurn(turn.student, turn.tutor, turn.output_tokens, turn.status)
                     for turn in asked.earlier_turns
                 ],
+                answer_key=asked.answer_key,
                 profile=asked.profile,
             )
         )

@@ -61,6 +61,7 @@ def judge(response: Response) -> ScoredResponse:
         student_message=response.student_message,
         earlier_turns=response.earlier_turns,
         grade=None if grading is None else grading.score,
+        answer_key=response.answer_key,
         profile=response.profile,
         raw=False,
     )

@@ -16,6 +16,7 @@ from socratic_bench.domain.run import (
     MOST_TURNS,
     Run,
 )
+from socratic_bench.domain.scenario import MOST_FORMS
 from socratic_bench.scoring.answer_notes import counts_of
 from socratic_bench.scoring.exchange import EarlierTurn, Status
 from socratic_bench.scoring.score import MOST_TOKENS
@@ -96,6 +97,9 @@ class Response(BaseModel):
         PlainSerializer(_known_fields, when_used="json"),
     ] = ()
     """The turns before this one, oldest first."""
+
+    answer_key: Annotated[tuple[str, ...], FailFast(), Field(max_length=MOST_FORMS), _Known] = ()
+    """The scenario's final answer, in each form that gives it away; left out without one."""
 
     text: str
     """The tutor's response."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 Name = Annotated[
     str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00]([^\n\x00]*[^\s\x00])?$")
@@ -13,6 +13,23 @@ Name = Annotated[
 
 DIMENSIONS: Final = ("ambiguous", "ethical", "student")
 """The dimensions of the default pack, in the order in which they are shown."""
+
+
+MOST_FORMS: Final = 100
+"""The most forms of a key."""
+
+
+def _findable(form: str) -> str:
+    if not any(map(str.isalnum, form)):
+        raise ValueError("needs a letter or a digit")
+    return form
+
+
+KeyForm = Annotated[str, Field(max_length=200), AfterValidator(_findable)]
+"""One way to write a scenario's final answer, such as `0 N`, with a letter or a digit."""
+
+# An older version reads only scenarios without these fields.
+_Optional = Field(exclude_if=lambda value: not value)
 
 
 class Scenario(BaseModel):
@@ -36,6 +53,27 @@ class Scenario(BaseModel):
 
     follow_ups: tuple[Annotated[str, Field(min_length=1, max_length=20_000)], ...] = ()
     """The student's messages in the turns after the first, whatever the tutor answered."""
+
+    pressures: Annotated[tuple[Name, ...], _Optional] = ()
+    """The kind of pressure that the student's message puts on the tutor, such as `time`, one a
+    turn; empty: none is named. The tutor does not see it."""
+
+    key: Annotated[tuple[KeyForm, ...], Field(max_length=MOST_FORMS), _Optional] = ()
+    """The final answer, in each form that gives it away; empty: it has none. The tutor does not see
+    it."""
+
+    @field_validator("pressures")
+    @classmethod
+    def _one_pressure_a_turn(
+        cls, pressures: tuple[str, ...], others: ValidationInfo
+    ) -> tuple[str, ...]:
+        follow_ups = others.data.get("follow_ups")
+        if pressures and follow_ups is not None and len(pressures) != 1 + len(follow_ups):
+            raise ValueError(
+                f"names {len(pressures)} kinds for {1 + len(follow_ups)} turns: name one for the "
+                "prompt and one for each of follow_ups"
+            )
+        return pressures
 
     @property
     def student_messages(self) -> tuple[str, ...]:

@@ -154,10 +154,12 @@ class Reuse:
         return self._experiment.conversation_keys[run.model_id, run.scenario_id]
 
     def _copy(self, response: Response, run: Run) -> Response:
+        manifest = self._experiment.manifest
         return response.model_copy(
             update={
                 "run": run,
-                "profile": self._experiment.manifest.profile,
+                "profile": manifest.profile,
+                "answer_key": manifest.scenarios_by_id[run.scenario_id].key,
                 "adopted_from": response.adopted_from or response.run.run_id,
             }
         )

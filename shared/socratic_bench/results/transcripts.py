@@ -280,6 +280,7 @@ def _scored(responses: Iterable[Response], profile: str | None) -> tuple[Turn, .
                 student_message=each.student_message,
                 earlier_turns=each.earlier_turns,
                 grade=None if each.grading is None else each.grading.score,
+                answer_key=each.answer_key,
                 profile=profile or each.profile,
                 raw=False,
             ),

@@ -71,3 +71,9 @@ class Exchange(NamedTuple):
 
     grade: float | None = None
     """A model's grade of the response, 0.0 to 1.0, for profiles that need one; None: no grade."""
+
+    status: Status = Status.OK
+    """How the response ended."""
+
+    key: tuple[str, ...] = ()
+    """The scenario's final answer, in each form that gives it away; empty: it has none."""

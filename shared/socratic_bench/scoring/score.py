@@ -174,6 +174,7 @@ def score(
     student_message: str = "",
     earlier_turns: Sequence[EarlierTurn] = (),
     grade: float | None = None,
+    answer_key: Sequence[str] = (),
     profile: str | Profile = CANONICAL,
     raw: bool = True,
 ) -> Score:
@@ -188,7 +189,8 @@ def score(
     and unscored. `dimension` matters to profiles that weigh vectors by dimension; `student_message`
     and `earlier_turns` (oldest first) matter to profiles that compare the response with them.
     `grade` is a model's grade of the response from 0.0 to 1.0, for a profile such as
-    `socratic-v1-llm`.
+    `socratic-v1-llm`. `answer_key` is the final answer in each form that gives it away, for a
+    profile such as `fidelity-1`.
 
     Raises TypeError if `text` is no string, UnknownProfile for a profile that is not installed,
     BrokenPlugin or BrokenProfile for a defective one, and ValueError for an unknown status, a
@@ -207,10 +209,19 @@ def score(
     counts = raw and output_tokens is not None
     if counts and (seen.reasoning or not may_count(output_tokens or 0, seen.text)):
         output_tokens = None
+    ended = effective_status(status if type(status) is Status else Status(status), seen.text)
     return Score(
         profile_named(profile) if isinstance(profile, str) else profile,
-        Exchange(seen.text, output_tokens, student_message, tuple(earlier_turns), grade),
-        effective_status(status if type(status) is Status else Status(status), seen.text),
+        Exchange(
+            seen.text,
+            output_tokens,
+            student_message,
+            tuple(earlier_turns),
+            grade,
+            ended,
+            tuple(answer_key),
+        ),
+        ended,
         dimension,
         shortened=seen.text != text,
     )

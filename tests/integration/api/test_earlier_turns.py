@@ -56,6 +56,16 @@ async def test_a_profile_sees_each_earlier_turn_with_its_tokens_and_status(
     assert answer.json()["verbosity"] == 0.2
 
 
+async def test_a_profile_sees_the_answer_key_and_the_status(
+    client: httpx.AsyncClient, listening: Listening
+):
+    asked = {"text": "Why? " * 500, "status": "truncated", "output_tokens": 600}
+    key = {"answer_key": ["0 N", "zero"], "profile": listening.name}
+    assert (await client.post(ADDRESS, json={**asked, **key})).status_code == 200
+    (heard,) = listening.heard
+    assert (heard.status, heard.key) == (Status.TRUNCATED, ("0 N", "zero"))
+
+
 async def test_each_item_of_a_batch_has_a_conversation_of_its_own(
     client: httpx.AsyncClient, listening: Listening
 ):

@@ -3,7 +3,12 @@
 import pytest
 
 from socratic_bench.scoring.exchange import EarlierTurn, Status
-from socratic_cli.reading.conversations import earlier_turns_of, of_chat, student_message_of
+from socratic_cli.reading.conversations import (
+    answer_key_of,
+    earlier_turns_of,
+    of_chat,
+    student_message_of,
+)
 
 
 def said(*messages):
@@ -50,7 +55,9 @@ def test_a_chat_that_cannot_be_read_says_where(messages, problem):
 
 def test_the_fields_of_a_record_are_read():
     turn = {"student": "Hi", "tutor": "Well", "output_tokens": 3, "status": "ok"}
-    record = {"student_message": "So?", "earlier_turns": [turn]}
+    record = {"student_message": "So?", "earlier_turns": [turn], "answer_key": ["0 N"]}
+    assert answer_key_of(record) == ("0 N",)
+    assert answer_key_of({}) == ()
     assert student_message_of(record) == "So?"
     assert earlier_turns_of(record) == (EarlierTurn("Hi", "Well", 3, Status.OK),)
 
@@ -68,3 +75,9 @@ def test_the_fields_of_a_record_are_read():
 def test_earlier_turns_that_cannot_be_read_say_where(turns, problem):
     with pytest.raises((TypeError, ValueError), match=problem):
         earlier_turns_of({"earlier_turns": turns})
+
+
+@pytest.mark.parametrize("key", ["0 N", {"a": 1}, [7]])
+def test_an_answer_key_that_is_no_list_of_strings_says_so(key):
+    with pytest.raises(TypeError, match="`answer_key` must be a list of strings"):
+        answer_key_of({"answer_key": key})

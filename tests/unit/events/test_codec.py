@@ -45,6 +45,15 @@ def test_published_payloads_of_this_version_stay_readable_and_unchanged(name):
     assert without_additions(json.loads(encode(EXAMPLES[name])), published) == published
 
 
+def test_a_key_that_is_empty_stands_in_no_event_and_one_that_is_not_is_read_again():
+    event = EXAMPLES["response.recorded"]
+    assert b"answer_key" not in encode(event)
+    keyed = event.model_copy(
+        update={"data": event.data.model_copy(update={"answer_key": ("0 N", "zero")})}
+    )
+    assert decode(encode(keyed)) == keyed
+
+
 def test_every_event_type_has_an_example_and_a_place_in_the_union():
     in_union = {get_args(event.model_fields["type"].annotation)[0] for event in get_args(Event)}
     assert in_union == set(EVENT_TYPES) == {event.type for event in EXAMPLES.values()}

@@ -100,6 +100,8 @@ def test_what_is_not_measured_does_not_change_the_name(old, new):
         ("  options:", "  base_url: http://localhost\n  options:"),
         ("  options:", "  system_prompt: Tell.\n  options:"),
         ("repeats: 2", "repeats: 3"),
+        ('["Are you sure?"]', '["Are you sure?"]\n  pressures: [opening, ask]'),
+        ('["Are you sure?"]', '["Are you sure?"]\n  key: [seven]'),
     ],
 )
 def test_what_is_measured_changes_the_name(old, new):

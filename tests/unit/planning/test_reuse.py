@@ -82,6 +82,23 @@ async def test_one_more_repeat_asks_only_for_that_one(store):
         assert {each.recorded_at for each in responses} == {MONDAY}
 
 
+async def test_an_adopted_answer_has_the_key_of_the_scenario_that_adopts_it(store):
+    await answered(store, EARLIER, answer_key=("seven",))
+    scenarios = [
+        each.model_copy(update={"key": ("7",) if each.id == "scenario-0" else ()})
+        for each in EARLIER.manifest.scenarios
+    ]
+    fields = EARLIER.manifest.model_dump() | {"scenarios": scenarios}
+    manifest = Manifest.model_validate(fields)
+    keyed = Experiment(manifest=manifest, created_at=MONDAY)
+    assert (await adopt(store, keyed)).reused == 12
+    stored = await store.responses([run.run_id for run in keyed.runs()])
+    keys = {
+        (each.run.scenario_id, each.answer_key) for of_run in stored.values() for each in of_run
+    }
+    assert keys == {("scenario-0", ("7",)), ("scenario-1", ()), ("scenario-2", ())}
+
+
 async def test_another_model_asks_only_itself(store):
     await answered(store, an_experiment(models=2, follow_ups=["And then?"]))
     outlook = await adopt(store, an_experiment(models=3, follow_ups=["And then?"]))
@@ -209,6 +226,7 @@ def test_whatever_changes_what_is_asked_changes_the_key(manifest):
         changed(models=(MODEL, TutorModel(id="vllm/more"))),
         changed(scenarios=(SCENARIO, SCENARIO.model_copy(update={"id": "two"}))),
         changed(scenarios=(SCENARIO.model_copy(update={"title": "A better title"}),)),
+        changed(scenarios=(SCENARIO.model_copy(update={"pressures": ("ask",), "key": ("7",)}),)),
     ],
 )
 def test_whatever_does_not_change_what_is_asked_keeps_the_key(manifest):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from socratic_bench.domain.scenario import Scenario
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from tests.unit.planning.catalogue import config_of, mistakes_of
 
@@ -40,6 +41,32 @@ def test_an_entry_with_a_prompt_of_its_own_takes_nothing_from_the_pack():
     scenarios = config_of(config_with([{**MINE, "id": PACK[0].id}])).manifest.scenarios
     assert scenarios[0].prompt == "Why?"
     assert scenarios[0].aim == ""
+
+
+def test_a_scenario_names_its_pressures_and_its_key():
+    pressed = {**MINE, "follow_ups": ["Just say it."], "pressures": ["opening", "ask"]}
+    (scenario,) = config_of(config_with([{**pressed, "key": ["0 N", "zero"]}])).manifest.scenarios
+    assert (scenario.pressures, scenario.key) == (("opening", "ask"), ("0 N", "zero"))
+    assert Scenario.model_validate_json(scenario.model_dump_json()) == scenario
+
+
+def test_a_scenario_without_pressures_and_key_is_written_as_before_there_were_any():
+    assert json.loads(Scenario(**MINE).model_dump_json()).keys() == {
+        *("id", "dimension", "prompt", "title", "persona", "aim", "follow_ups"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "mistake"),
+    [
+        ({"pressures": ["ask"] * 3, "follow_ups": ["So?"]}, "pressures: names 3 kinds for 2 turns"),
+        ({"key": ["0 N", "$ _"]}, "key[1]: needs a letter or a digit"),
+        ({"key": ["x"] * 101}, "key: must have at most 100 entries, not 101"),
+    ],
+)
+def test_wrong_pressures_or_a_wrong_key_are_named_by_their_place(fields, mistake):
+    (found,) = mistakes_of(config_with([{**MINE, **fields}]), "benchmark.json")
+    assert f"scenarios[0].{mistake}" in found
 
 
 @pytest.mark.parametrize(

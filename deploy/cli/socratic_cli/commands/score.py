@@ -95,11 +95,11 @@ def score(file: str, output: str, whole: bool, profile: str) -> None:
     as a database or a chat export, is refused.
 
     A record has `text` (or `response`, `output`, `content`) and optionally `id`, `output_tokens`,
-    `status`, `dimension`, `student_message` and `earlier_turns` (a list of {"student": …, "tutor":
-    …}). Of rows that name a speaker (`role`, `speaker`, `sender`, `from`, `user`), and of lines
-    that begin with `Student:` and `Tutor:`, the tutor's are scored. Of `messages`, each answer of
-    the assistant is scored with the turns before it. The answers of one record have its id with #1,
-    #2 and so on.
+    `status`, `dimension`, `student_message`, `earlier_turns` (a list of {"student": …, "tutor":
+    …}) and `answer_key` (a list of strings). Of rows that name a speaker (`role`, `speaker`,
+    `sender`, `from`, `user`), and of lines that begin with `Student:` and `Tutor:`, the tutor's are
+    scored. Of `messages`, each answer of the assistant is scored with the turns before it. The
+    answers of one record have its id with #1, #2 and so on.
 
     The command reports each unreadable line and scores the others.
     """

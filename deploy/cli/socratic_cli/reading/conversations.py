@@ -37,6 +37,16 @@ def earlier_turns_of(record: Mapping[str, Any]) -> tuple[EarlierTurn, ...]:
     return tuple(_turn(f"`earlier_turns` {number}", turn) for number, turn in enumerate(found, 1))
 
 
+def answer_key_of(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the forms of the final answer; none if unknown. Raises TypeError unless it is a list
+    of strings.
+    """
+    found = record.get("answer_key") or ()
+    if not isinstance(found, list | tuple) or not all(isinstance(form, str) for form in found):
+        raise TypeError(f"`answer_key` must be a list of strings, not {_shown(found)}")
+    return tuple(found)
+
+
 def _turn(place: str, turn: object) -> EarlierTurn:
     if isinstance(turn, EarlierTurn):
         return turn

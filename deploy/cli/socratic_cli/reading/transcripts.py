@@ -15,7 +15,11 @@ from socratic_bench.scoring.profiles import profile_named
 from socratic_bench.scoring.score import Score
 from socratic_bench.scoring.score import score as score_text
 from socratic_cli.reading.answers import answers_of, is_plain, names_speaker, said_in
-from socratic_cli.reading.conversations import earlier_turns_of, student_message_of
+from socratic_cli.reading.conversations import (
+    answer_key_of,
+    earlier_turns_of,
+    student_message_of,
+)
 from socratic_cli.reading.files import TEXT_KEYS, Entry, entries, keys_named
 from socratic_cli.reading.foreign_files import foreign_record, no_answer
 from socratic_cli.reading.messages import SpeakerSide, speaker_of
@@ -223,6 +227,7 @@ def _score_of(record: Mapping[str, Any], text: str, profile: str) -> Score:
         dimension=dimension if isinstance(dimension, str) else None,
         student_message=student_message_of(record),
         earlier_turns=earlier_turns_of(record),
+        answer_key=answer_key_of(record),
         profile=profile,
     )
 

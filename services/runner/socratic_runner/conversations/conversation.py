@@ -216,14 +216,15 @@ class Conversation:
         """The response to record for a reply."""
         reply_seen = seen(reply, self.responses, question.parameters.max_tokens)
         usage = reply_seen.usage
-        turns = self.manifest.scenarios_by_id[self.run.scenario_id].turns
+        scenario = self.manifest.scenarios_by_id[self.run.scenario_id]
         return Response(
             run=self.run,
             turn=question.turn,
-            last_turn=question.turn == turns,
+            last_turn=question.turn == scenario.turns,
             profile=self.manifest.profile,
             student_message=question.student_message,
             earlier_turns=question.earlier_turns,
+            answer_key=scenario.key,
             text=reply_seen.text,
             status=effective_status(reply.status, reply_seen.text),
             error_kind=reply.error_kind,

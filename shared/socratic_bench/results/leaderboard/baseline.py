@@ -104,6 +104,7 @@ def _run(scenario: Scenario, profile: str) -> Run:
                 dimension=scenario.dimension,
                 student_message=message,
                 earlier_turns=earlier,
+                answer_key=scenario.key,
                 profile=profile,
             )
         )

@@ -87,6 +87,18 @@ async def test_turns_follow_each_other_and_carry_what_was_said(store):
     assert len({question.seed for question in client.asked}) == 3
 
 
+async def test_each_turn_carries_the_key_of_its_scenario(store):
+    scenarios = [each.model_copy(update={"key": ("0 N", "zero")}) for each in SCENARIOS]
+    plan = Manifest.model_validate(EXPERIMENT.manifest.model_dump() | {"scenarios": scenarios})
+    experiment = Experiment(manifest=plan, created_at=TIME)
+    await store.register(experiment)
+    run = next(each for each in experiment.runs() if each.scenario_id == THREE.scenario_id)
+    events = await carry_out(store, ScriptedClient(lambda *_: reply()), run)
+    assert [event.data.answer_key for event in events] == [("0 N", "zero")] * 3
+    stored = await store.responses([run.run_id])
+    assert stored[run.run_id] == [event.data for event in events]
+
+
 async def test_a_run_that_was_cut_off_goes_on_at_its_first_missing_turn(store):
     def fails_at_turn_2(question, _):
         if question.turn == 2:

@@ -747,6 +747,7 @@ export interface ScoreRequest {
   dimension?: string | null;
   student_message?: string;
   earlier_turns?: GivenTurn[];
+  answer_key?: string[];
   profile?: string;
 }
 

@@ -160,7 +160,8 @@ def _in_parts(replies: Sequence[LeasedReply]) -> Iterator[list[LeasedReply]]:
 def _most_bytes(response: Response) -> int:
     """Return about the most bytes that a record takes in the table."""
     earlier = sum(len(turn.student) + len(turn.tutor) for turn in response.earlier_turns)
-    return SMALL + 4 * (len(response.text) + len(response.student_message) + earlier)
+    key = sum(map(len, response.answer_key))
+    return SMALL + 4 * (len(response.text) + len(response.student_message) + earlier + key)
 
 
 def failure_of_item(item: Item) -> Sequence[Any]:
