@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel, SkipValidation
 
 from socratic_api.http.problems import Problem
-from socratic_bench.domain.scenario import MOST_FORMS, KeyForm
+from socratic_bench.domain.scenario import LONGEST_FORM, MOST_FORMS
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.score import MOST_TOKENS
@@ -50,7 +50,9 @@ class ScoreRequest(BaseModel):
     earlier_turns: Annotated[tuple[GivenTurn, ...], Field(max_length=TURN_LIMIT)] = ()
     """The turns before this one, oldest first."""
 
-    answer_key: Annotated[tuple[KeyForm, ...], Field(max_length=MOST_FORMS)] = ()
+    answer_key: Annotated[
+        tuple[Annotated[str, Field(max_length=LONGEST_FORM)], ...], Field(max_length=MOST_FORMS)
+    ] = ()
     """The final answer, in each form that gives it away: some profiles look for it."""
 
     profile: Annotated[str, Field(max_length=200)] = CANONICAL

@@ -18,6 +18,9 @@ DIMENSIONS: Final = ("ambiguous", "ethical", "student")
 MOST_FORMS: Final = 100
 """The most forms of a key."""
 
+LONGEST_FORM: Final = 200
+"""Characters."""
+
 
 def _findable(form: str) -> str:
     if not any(map(str.isalnum, form)):
@@ -25,7 +28,7 @@ def _findable(form: str) -> str:
     return form
 
 
-KeyForm = Annotated[str, Field(max_length=200), AfterValidator(_findable)]
+KeyForm = Annotated[str, Field(max_length=LONGEST_FORM), AfterValidator(_findable)]
 """One way to write a scenario's final answer, such as `0 N`, with a letter or a digit."""
 
 # An older version reads only scenarios without these fields.

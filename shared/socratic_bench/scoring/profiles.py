@@ -13,6 +13,7 @@ from typing import Final
 from socratic_bench.errors import BrokenPlugin, UnknownProfile
 from socratic_bench.plugins import Plugin, found
 from socratic_bench.scoring.composition import UNKNOWN, Composition, composition_of
+from socratic_bench.scoring.fidelity.profile import Fidelity, FidelitySeed
 from socratic_bench.scoring.graded_profile import GRADED, SUFFIX, GradedProfile
 from socratic_bench.scoring.profile import (
     MOST_VECTORS,
@@ -34,7 +35,7 @@ TAKEN: Final = frozenset(
 """Keys beside the vectors in JSON: no vector may take their names."""
 
 _BUILT_IN: Final[dict[str, Profile]] = {
-    profile.name: profile for profile in (SocraticV1(), SocraticV2())
+    profile.name: profile for profile in (SocraticV1(), SocraticV2(), Fidelity(), FidelitySeed())
 }
 
 _SAME_RULER: Final = SameRuler()

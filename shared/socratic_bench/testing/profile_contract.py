@@ -19,7 +19,16 @@ from socratic_bench.testing.samples import HOSTILE
 _TOKENS = st.none() | st.integers(0, 5_000)
 _TEXTS = st.text(max_size=400) | st.sampled_from(HOSTILE)
 _TURNS = st.builds(EarlierTurn, _TEXTS, _TEXTS, _TOKENS, st.none() | st.sampled_from(Status))
-_EXCHANGES = st.builds(Exchange, _TEXTS, _TOKENS, _TEXTS, st.lists(_TURNS, max_size=3).map(tuple))
+_KEYS = st.lists(_TEXTS.map(lambda text: text[:200]), max_size=2).map(tuple)
+_EXCHANGES = st.builds(
+    Exchange,
+    _TEXTS,
+    _TOKENS,
+    _TEXTS,
+    st.lists(_TURNS, max_size=3).map(tuple),
+    status=st.sampled_from((Status.OK, Status.TRUNCATED)),
+    key=_KEYS,
+)
 # A profile is pure: the examples of a test may share it.
 _examples = settings(
     deadline=None,
@@ -28,13 +37,15 @@ _examples = settings(
 
 
 def scored(profile: Profile, exchange: Exchange, dimension: str | None = None) -> Score:
-    """The score of a finished response; raises BrokenProfile where the profile breaks its word."""
+    """The score of a response; raises BrokenProfile where the profile breaks its word."""
     return score(
         exchange.text,
         output_tokens=exchange.visible_tokens,
+        status=exchange.status,
         dimension=dimension,
         student_message=exchange.student_message,
         earlier_turns=exchange.earlier_turns,
+        answer_key=exchange.key,
         profile=profile,
         raw=False,
     )

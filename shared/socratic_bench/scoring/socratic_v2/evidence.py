@@ -215,6 +215,16 @@ def evidence_of(exchange: Exchange) -> Evidence:
     return Evidence(tuple(spans), facts)
 
 
+def sentence_spans(text: str, reading: Reading, layout: Layout) -> Iterator[Span]:
+    """Return the genuine questions, the echoes and the offers of a response."""
+    for sentence, role in zip(reading.sentences, reading.roles, strict=True):
+        if kind := _SENTENCE_KINDS.get(role):
+            first = next(WORD.finditer(reading.body.text, sentence.start, sentence.end))
+            end = _visible_end(reading, sentence)
+            whole = _span(layout.body, first.start(), end, kind, "")
+            yield Span(whole.start, whole.end, kind, text[whole.start : whole.end])
+
+
 def _spans(text: str, reading: Reading) -> Iterator[Span]:
     positions = normalised_positions(text)
     layout = layout_of(reading.response, positions)
@@ -224,8 +234,9 @@ def _spans(text: str, reading: Reading) -> Iterator[Span]:
         yield Span(*layout.run_on, RUN_ON, "run-on")
     for start, end, flag in flags_in(reading.response):
         yield _span(positions, start, end, FLAG, flag)
+    yield from sentence_spans(text, reading, layout)
     for sentence, role in zip(reading.sentences, reading.roles, strict=True):
-        yield from _of_sentence(text, reading, layout, sentence, role)
+        yield from _of_sentence(reading, layout, sentence, role)
     yield from _said_before(reading, positions)
     body = reading.body.text
     for match in NUMBER.finditer(body):
@@ -246,13 +257,10 @@ def _said_before(reading: Reading, positions: list[int]) -> Iterator[Span]:
 
 
 def _of_sentence(
-    text: str, reading: Reading, layout: Layout, sentence: Sentence, role: Role
+    reading: Reading, layout: Layout, sentence: Sentence, role: Role
 ) -> Iterator[Span]:
-    """Return the spans of one sentence: its kind, what it takes up and what it tells."""
+    """Return the spans of what one sentence takes up and what it tells."""
     words = list(WORD.finditer(reading.body.text, sentence.start, sentence.end))
-    if kind := _SENTENCE_KINDS.get(role):
-        whole = _span(layout.body, words[0].start(), _visible_end(reading, sentence), kind, "")
-        yield Span(whole.start, whole.end, kind, text[whole.start : whole.end])
     if role is not Role.ECHO:
         for word in words:
             if is_content(word[0]) and word[0][:KEY_LENGTH] in reading.said.student_keys:

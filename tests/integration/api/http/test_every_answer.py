@@ -124,7 +124,10 @@ async def test_profiles_are_described_with_examples_that_the_scorer_scored(
     profile, *others = (await client.get("/api/profiles")).json()["profiles"]
 
     names = [profile["name"], *(each["name"] for each in others)]
-    assert names == ["socratic-v1", "socratic-v2", "socratic-v1-same-ruler", "socratic-v1-llm"]
+    assert names == [
+        *("socratic-v1", "socratic-v2", "fidelity-1", "fidelity-seed"),
+        *("socratic-v1-same-ruler", "socratic-v1-llm"),
+    ]
     assert profile["canonical"]
     assert not any(each["canonical"] for each in others)
     vectors = {vector["name"]: vector for vector in profile["vectors"]}

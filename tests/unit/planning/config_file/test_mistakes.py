@@ -147,7 +147,10 @@ BESIDE_MODELS = [
     ("occasion: ' x'", 'line 2, occasion: must be one line without spaces at its ends, not " x"'),
     (
         "profile: socratic-9",
-        "line 2, profile: unknown scorer profile 'socratic-9'; known: socratic-v1, socratic-v2",
+        (
+            "line 2, profile: unknown scorer profile 'socratic-9'; known: socratic-v1, "
+            "socratic-v2, fidelity-1, fidelity-seed"
+        ),
     ),
     ("budget: {usd: 1.00}", "line 2, budget: must be a number, not a mapping"),
     ("budget: -1", "line 2, budget: must be 0 or more, not -1"),
