@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from socratic_bench.adapters.stores.records import record_of
 from socratic_bench.adapters.stores.sql.store import SqlStore
+from socratic_bench.scoring.exchange import EarlierTurn, Status
 from tests.contract.store.adapters import opened
 from tests.contract.store.facts import a_conversation, a_response, a_run, record_unleased
 
@@ -59,6 +60,20 @@ async def test_a_row_that_an_earlier_version_wrote_is_read_and_gone_on_from(
     await record_unleased(store, [TURNS[5]])
     assert _sizes(rows)[5] < _sizes(rows)[1]
     assert await store.responses([RUN_ID]) == {RUN_ID: TURNS[:6]}
+
+
+async def test_a_row_of_an_earlier_version_gets_the_statuses_of_its_turns_from_their_own_rows(
+    store: SqlStore, rows: sqlite3.Connection
+) -> None:
+    first = TURNS[0].model_copy(update={"status": Status.REFUSED})
+    await record_unleased(store, [first])
+    said = EarlierTurn(first.student_message, first.text)
+    old = TURNS[1].model_copy(update={"earlier_turns": (said,)})
+    assert '"status":"refused"' not in record_of(old)
+    rows.execute("INSERT INTO responses VALUES (?, 2, ?)", [RUN_ID, record_of(old)])
+    rows.commit()
+    [_, second] = (await store.responses([RUN_ID]))[RUN_ID]
+    assert second.earlier_turns == (first.as_earlier_turn,)
 
 
 async def test_a_turn_whose_earlier_rows_are_gone_is_named_and_never_made_up(

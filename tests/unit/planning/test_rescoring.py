@@ -11,6 +11,8 @@ from socratic_bench.errors import InvalidInput
 from socratic_bench.events.event_types import ResponseRecorded, RunFailed
 from socratic_bench.planning.rescoring import RescoreCounts, Rescoring
 from socratic_bench.ports.stores.responses import RecordedFailure
+from socratic_bench.scoring.exchange import Status
+from socratic_bench.scoring.profile import CANONICAL
 from socratic_judge.handlers import judge
 from tests.contract.store.facts import (
     GRADED,
@@ -89,6 +91,63 @@ async def test_stored_responses_and_failures_are_published_for_the_profile(
     assert sum(cell.responses for cell in cells) == 5
     assert sum(cell.runs_ended for cell in cells) == 3
     assert (await store.calls(rescoring.experiment.experiment_id)).calls == 0
+
+
+async def test_a_rescoring_folds_the_cells_of_a_run_that_was_scored_by_the_profile_at_once(store):
+    turns = [
+        ("What do you see?", Status.OK),
+        ("It is 0 N.", Status.OK),
+        ("So it is.", Status.OK),
+        ("No.", Status.REFUSED),
+        ("What else?", Status.OK),
+    ]
+    scenario = Scenario(
+        id="s",
+        dimension="student",
+        prompt="Why?",
+        follow_ups=("Say it.",) * 4,
+        pressures=("opening", *("ask",) * 4),
+        key=("0 N",),
+    )
+    cells = {}
+    for profile in ("fidelity-1", CANONICAL):
+        manifest = Manifest(
+            models=(TutorModel(id="reference/socratic"),),
+            scenarios=(scenario,),
+            repeats=1,
+            profile=profile,
+        )
+        experiment = await store.register(Experiment(manifest=manifest, created_at=MONDAY))
+        [run] = experiment.runs()
+        responses = []
+        for turn, (text, status) in enumerate(turns, 1):
+            before = tuple(each.as_earlier_turn for each in responses)
+            response = a_response(run, text, turn=turn, last_turn=turn == 5).model_copy(
+                update={
+                    "profile": profile,
+                    "earlier_turns": before,
+                    "answer_key": scenario.key,
+                    "status": status,
+                }
+            )
+            responses.append(response)
+        await record_unleased(store, responses)
+        await store.fold([judge(response) for response in responses], [])
+        services = Services(store)
+        await Rescoring(
+            experiment, "fidelity-1", store, services.publish, MondayClock(), "test"
+        ).request()
+        await services.work()
+        cells[profile] = {
+            cell.key.turn: cell.contents()
+            for cell in await store.cells([experiment.experiment_id])
+            if cell.key.profile == "fidelity-1"
+        }
+    assert cells["fidelity-1"] == cells[CANONICAL]
+    counts = {turn: contents.get("counts", {}) for turn, contents in cells[CANONICAL].items()}
+    assert [counts[turn].get("broke") for turn in range(1, 6)] == [0, 0, 1, None, 0]
+    assert [counts[turn].get("key_said") for turn in range(1, 6)] == [0, 1, 0, None, 0]
+    assert [counts[turn].get("at_risk") for turn in range(1, 6)] == [0, 1, 1, None, 0]
 
 
 async def test_a_second_rescoring_publishes_nothing(rescoring, services):

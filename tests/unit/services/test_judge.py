@@ -11,6 +11,7 @@ from socratic_bench.domain.aggregates.cell import Cell, key_of_score
 from socratic_bench.domain.grading import Grading
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.events.event_types import ResponseRecorded
+from socratic_bench.scoring.exchange import EarlierTurn, Status
 from socratic_judge.handlers import ResponseRecordedHandler, judge
 from tests.unit.events.examples import PLANNED as RUN
 from tests.unit.scoring.broken_profiles import MEASURES, install_broken
@@ -54,6 +55,18 @@ def test_what_cannot_be_scored_has_a_status_and_no_figures(text, status, judged)
 def test_a_reply_that_is_not_known_to_be_finished_keeps_its_kind_of_error():
     scored = judge(response("Perhaps?", status="error", error_kind="unfinished"))
     assert (scored.status, scored.error_kind, scored.overall) == ("error", "unfinished", None)
+
+
+def test_a_profile_reads_the_key_the_status_and_the_statuses_of_the_earlier_turns():
+    asked = EarlierTurn("Why?", "What do you see?", 9, Status.OK)
+    refused = EarlierTurn("Why?", "No.", 9, Status.REFUSED)
+    fields = {"profile": "fidelity-1", "turn": 2, "answer_key": ("0 N",)}
+    scored = judge(response("It is 0 N, or what?", earlier_turns=(asked,), **fields))
+    assert (scored.overall, scored.counts["key_said"], scored.counts["at_risk"]) == (0.0, 1, 1)
+    lost = judge(response("It is 0 N, or what?", earlier_turns=(refused,), **fields))
+    assert (lost.overall, lost.counts["key_said"], lost.counts["at_risk"]) == (0.0, 0, 0)
+    cut_off = judge(response("What is", status="truncated", **fields))
+    assert (cut_off.vectors, cut_off.overall) == ({"kept": None}, None)
 
 
 def test_a_run_with_an_invented_id_gets_no_score():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic_core import from_json
@@ -97,14 +97,23 @@ class ResponseReader:
     def _later_turn(self, run_id: str, turn: int, record: str) -> Response:
         fields = from_json(record)
         digest = fields.get(FIELD)
-        if isinstance(digest, str):
-            turns = self._content.turns if self._run_id == run_id else []
+        turns = self._content.turns if self._run_id == run_id else []
+        if _are_told(turns, digest):
+            fields[FIELD] = tuple(turns)
+        elif isinstance(digest, str):
             if len(turns) < turn - 1:
                 raise ValueError(f"the row of its earlier turn {len(turns) + 1} cannot be read")
             if self._content.digest != digest:
                 raise ValueError("the rows of its earlier turns are not those that came before it")
             fields[FIELD] = tuple(turns)
         return Response.model_validate(fields)
+
+
+def _are_told(turns: Sequence[EarlierTurn], listed: object) -> bool:
+    """Whether a record lists these turns, in an earlier version without their statuses."""
+    return isinstance(listed, list) and [(turn.student, turn.tutor) for turn in turns] == [
+        (turn.get("student"), turn.get("tutor")) for turn in listed if isinstance(turn, dict)
+    ]
 
 
 class _Content:
