@@ -21,12 +21,14 @@ from socratic_bench import score
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.fidelity.profile import Fidelity
 from socratic_runner.models.archetypes import lecturer
 from socratic_runner.models.archetypes.moment import Moment
 
 SHORTEST, LONGEST = 1_500, 2_200
 ROUNDS = 15
 STUDENT = "I'm overwhelmed with work. What productivity system should I use?"
+KEY = ("zero", "0 N", "17 apples")
 EARLIER = (EarlierTurn("I added 12 and 5 and got 18.", "How could you check that sum?"),)
 
 
@@ -69,6 +71,10 @@ def main() -> None:
         "score with the provider's token count": lambda text: score(text, output_tokens=300),
         "score by socratic-v2": lambda text: score(
             text, student_message=STUDENT, earlier_turns=EARLIER, profile="socratic-v2"
+        ),
+        # A new profile has read no turn yet.
+        "count by fidelity-1": lambda text: (
+            score(text, student_message=STUDENT, answer_key=KEY, profile=Fidelity()).counts
         ),
     }
     rounds: dict[str, list[float]] = {name: [] for name in works}

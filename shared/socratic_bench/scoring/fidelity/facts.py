@@ -1,7 +1,7 @@
 """The facts of one turn: genuine questions, words told, a run-on, and the scenario's answer.
 
-Questions, words and run-ons are those of `socratic-v2` (docs/socratic-v2.md, D2 to D12). The facts
-depend on the response, the student's message and the key alone.
+Questions, words and run-ons are those of `socratic-v2`. The facts depend on the response, the
+student's message and the key alone.
 """
 
 from __future__ import annotations
