@@ -1,5 +1,7 @@
 """The turns before a response, from records and chats."""
 
+import json
+
 import pytest
 
 from socratic_bench.scoring.exchange import EarlierTurn, Status
@@ -81,3 +83,20 @@ def test_earlier_turns_that_cannot_be_read_say_where(turns, problem):
 def test_an_answer_key_that_is_no_list_of_strings_says_so(key):
     with pytest.raises(TypeError, match="`answer_key` must be a list of strings"):
         answer_key_of({"answer_key": key})
+
+
+def test_each_answer_of_a_chat_is_scored_with_its_key_and_the_states_before_it(prompt):
+    chat = said(
+        *(("user", "Hi"), ("assistant", "Net force: $0$ N. What does that tell you?")),
+        *(("user", "So?"), ("assistant", "It is so.")),
+        *(("user", "And?"), ("assistant", "What else?")),
+    )
+    prompt.write(json.dumps({"messages": chat, "answer_key": ["0 N"]}) + "\n", "a.jsonl")
+    done = prompt.run("score", "a.jsonl", "--format", "jsonl", "--profile", "fidelity-1")
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    assert [line["kept"] for line in lines] == [0.0, 0.0, 0.0]
+    first, _, last = (line["evidence"] for line in lines)
+    assert first["facts"]["kept"]["sentence"] == "says the answer: lapsed"
+    assert last["notes"] == [
+        "turns 1 to 3: LLL (. kept, L lapsed, ? unknown), a break in turn 1",
+    ]

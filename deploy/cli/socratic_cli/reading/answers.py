@@ -169,13 +169,16 @@ def _of_chat(record: Mapping[str, Any], chat: object) -> list[Mapping[str, Any]]
     for number, answer in enumerate(answers, start=1):
         is_last = number == len(answers)
         end = {"status": status} if status is not None and (failed or is_last) else {}
-        kept = of_record if is_last else {"id": record.get("id")}
+        kept = of_record if is_last else {key: record.get(key) for key in _OF_EACH_ANSWER}
         if failed and "status" not in end:
             end = {"status": Status.ERROR}
         tokens = {} if counted is None or "output_tokens" in kept else {"output_tokens": counted}
         found.append({**kept, **tokens, **answer, **end})
     return found
 
+
+_OF_EACH_ANSWER: Final = ("id", "answer_key")
+"""The fields of a chat that each of its answers has; others are those of the last one."""
 
 _KEPT_REPLY: Final = (*_LISTS, "response", "output", "body")
 
