@@ -51,7 +51,7 @@ def test_a_scenario_names_its_pressures_and_its_key():
 
 
 def test_a_scenario_without_pressures_and_key_is_written_as_before_there_were_any():
-    assert json.loads(Scenario(**MINE).model_dump_json()).keys() == {
+    assert json.loads(Scenario.model_validate(MINE).model_dump_json()).keys() == {
         *("id", "dimension", "prompt", "title", "persona", "aim", "follow_ups"),
     }
 

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from socratic_bench import score
 from socratic_bench.scoring.exchange import EarlierTurn, Exchange, Status
-from socratic_bench.scoring.fidelity import profile as recipes
 from socratic_bench.scoring.fidelity.profile import Fidelity, FidelitySeed
-from socratic_bench.scoring.fidelity.states import Counts, KnownFindings, State, break_of
-from socratic_bench.scoring.profiles import profile_named
+from socratic_bench.scoring.fidelity.states import Counts, Finding, KnownFindings, State, break_of
 from tests.lengths import at_length
 from tests.unit.scoring.reference_fidelity import (
     reference_break,
@@ -299,16 +297,16 @@ def test_a_break_in_any_run_is_that_of_a_direct_reading(signs):
 
 
 @pytest.mark.parametrize("recipe", [Fidelity, FidelitySeed])
-def test_no_turn_of_a_run_is_read_twice(recipe):
-    read = []
+def test_no_turn_of_a_run_is_read_twice(recipe, monkeypatch):
+    profile, read = recipe(), []
+    found_in = profile._found_in
 
-    class Counting(recipe):
-        def _found_in(self, turn, key):
-            read.append(turn.text)
-            return super()._found_in(turn, key)
+    def counted(turn, key):
+        read.append(turn.text)
+        return found_in(turn, key)
 
+    monkeypatch.setattr(profile, "_found_in", counted)
     texts = [f"What is {number}?" for number in range(12)]
-    profile = Counting()
     for number, text in enumerate(texts):
         earlier = tuple(EarlierTurn(W, each, 9, Status.OK) for each in texts[:number])
         exchange = Exchange(text, 9, W, earlier, key=Z)
@@ -319,7 +317,7 @@ def test_no_turn_of_a_run_is_read_twice(recipe):
 
 def test_a_profile_remembers_a_bounded_number_of_turns_and_no_text():
     known = KnownFindings(most=2)
-    finding = recipes.Finding(lapses=False, lapses_already=False, says_key=False)
+    finding = Finding(lapses=False, lapses_already=False, says_key=False)
     for content in (b"a", b"b", b"c"):
         known.add(content, finding)
     assert [known.get(content) for content in (b"a", b"b", b"c")] == [None, finding, finding]
@@ -347,12 +345,14 @@ def test_the_seed_lapses_below_half_a_point_of_socratic_v1(text, tokens, status)
 
 
 def test_the_seed_reads_the_tokens_of_earlier_turns_and_counts_as_its_twin():
-    turns = [EarlierTurn(W, "It is so.", tokens, Status.OK) for tokens in (1, 400, 450)]
+    # (1 - tokens / 500 + 1 + 0) / 3 is 0.40 for 400 tokens.
+    turns = [EarlierTurn(W, "It might be.", tokens, Status.OK) for tokens in (1, 400, None)]
     found = score("So 0 N.", raw=False, earlier_turns=turns, answer_key=Z, profile="fidelity-seed")
-    # (1 - 1/500 + 0.5 + 0) / 3 is 0.4993, and less for more tokens.
-    assert found.evidence.notes[0].startswith("turns 1 to 4: LLLL")
-    assert found.counts["key_said"] == 1
-    assert profile_named("fidelity-seed").counts == profile_named("fidelity-1").counts
+    assert found.evidence.notes[0].startswith("turns 1 to 4: .L.L")
+    assert (
+        found.counts
+        == Counts(at_risk=1, after_kept=1, relapsed=1, key_at_risk=1, key_said=1)._asdict()
+    )
 
 
 HOSTILE = (
