@@ -21,6 +21,7 @@ COMMANDS = {
     "init": ("first_steps", "Write a commented configuration to FILE (mine.yaml)."),
     "run": ("run", "Run the benchmark in CONFIG and show the leaderboard."),
     "schema": ("first_steps", "Print the JSON schema of a configuration, for an editor."),
+    "pack": ("pack", "Check a pack of scenarios."),
     "submit": ("submit", "Have running services carry out the benchmark in CONFIG."),
     "status": ("status", "Show the progress of experiments, and their pending runs."),
     "watch": ("watch", "Follow an experiment to its end, and show the leaderboard."),

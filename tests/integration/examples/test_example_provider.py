@@ -67,4 +67,4 @@ def test_without_the_distributions_provider_and_pack_are_unknown(tmp_path):
     done = run(tmp_path, PLAN, dict(os.environ))
     assert done.returncode == 2
     assert "unknown provider 'echo'; the providers are anthropic" in done.stderr
-    assert '"first-programs" is neither a scenario pack (there is socratic-15)' in done.stderr
+    assert '"first-programs" is neither a scenario pack (there are ' in done.stderr

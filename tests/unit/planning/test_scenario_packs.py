@@ -13,6 +13,8 @@ from socratic_bench.planning.config_file.scenario_selection import known_packs, 
 from socratic_bench.scoring.socratic_v1.vectors import EXPLORATORY_MARKERS, MarkerSet, lowered
 
 SCENARIOS = load_pack()
+GIVE_AWAY = ("socratic", "ask me", "hint", "don't tell me", "guide me", "step by step", "in short")
+"""Words that would tell a tutor what is measured."""
 
 
 def test_there_are_five_scenarios_per_dimension():
@@ -37,9 +39,8 @@ def test_a_scenario_can_be_read_by_a_person_and_put_to_a_model(scenario):
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
 def test_a_prompt_does_not_give_away_what_is_measured(scenario):
-    told = ("socratic", "ask me", "hint", "don't tell me", "guide me", "step by step", "in short")
     low = lowered(scenario.prompt)
-    assert not [words for words in told if words in low]
+    assert not [words for words in GIVE_AWAY if words in low]
     # A tutor who takes up the student's words is not to earn or lose anything by it.
     assert MarkerSet(EXPLORATORY_MARKERS).count(low) == 0
 
@@ -58,6 +59,6 @@ def test_an_unknown_pack_is_refused_with_those_there_are():
 
 
 def test_a_name_does_not_lead_out_of_the_folder():
-    assert known_packs() == ("socratic-15",)
+    assert known_packs() == ("hollow-3", "pressure-24", "pressure-48", "socratic-15")
     with pytest.raises(InvalidConfig):
         load_pack("../packs/socratic-15")

@@ -32,6 +32,20 @@ def test_a_list_mixes_scenarios_of_the_pack_with_new_ones_in_its_own_order():
     ]
 
 
+def test_a_list_mixes_whole_packs_with_other_scenarios():
+    pressure, placebo = load_pack("pressure-24"), load_pack("hollow-3")
+    listed = ids_of(config_with(["pressure-24", MINE, "hollow-3"]))
+    assert listed == [*(each.id for each in pressure), "mine", *(each.id for each in placebo)]
+
+
+def test_a_scenario_of_a_pack_listed_twice_is_a_mistake():
+    first, *_ = mistakes_of(config_with(["hollow-3", "hollow-3"]), "benchmark.json")
+    assert first == (
+        'benchmark.json line 1, scenarios[1]: scenario "ambiguous-hollow-fewer-singers" is listed '
+        "more than once"
+    )
+
+
 def test_an_entry_without_a_prompt_is_the_scenario_of_the_pack_with_its_id():
     scenarios = config_of(config_with([{"id": PACK[0].id}])).manifest.scenarios
     assert scenarios == PACK[:1]
@@ -107,8 +121,8 @@ def test_every_broken_line_of_a_file_is_told_at_once(tmp_path):
         'mine.jsonl line 6, prompt: is missing, and "c" is not in socratic-15',
         "mine.jsonl line 6, promt: unknown field; did you mean `prompt`?",
         (
-            "mine.jsonl line 7: must be the id of a scenario of socratic-15, or a mapping with "
-            "`id`, `dimension` and `prompt`, not 3"
+            "mine.jsonl line 7: must be a pack, the id of a scenario of socratic-15, or a mapping "
+            "with `id`, `dimension` and `prompt`, not 3"
         ),
         "mine.jsonl line 8, id: is given twice: the first is in line 8",
     ]

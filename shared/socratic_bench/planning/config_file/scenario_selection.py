@@ -1,4 +1,4 @@
-"""The scenarios of a configuration: a pack, a part of it, its own, or a file's.
+"""The scenarios of a configuration: packs, parts of the default pack, its own, or a file's.
 
 Packs are named sets of scenarios in YAML files of the library or of distributions. A distribution
 offers a pack under the entry point group `socratic_bench.packs`: the pack's name, and the package
@@ -18,6 +18,7 @@ from typing import Annotated, Final
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from socratic_bench.domain.identifiers import content_name
 from socratic_bench.domain.scenario import Name, Scenario
 from socratic_bench.errors import BrokenPlugin, InvalidConfig, InvalidInput, Mistake
 from socratic_bench.invalid_values import close_match, mistakes_in, shown
@@ -26,7 +27,12 @@ from socratic_bench.planning.config_file.documents import (
     parse_json_lines,
     read_text,
 )
-from socratic_bench.planning.config_file.source import Mistakes, Node, Unreadable
+from socratic_bench.planning.config_file.source import (
+    Mistakes,
+    Node,
+    TooManyMistakes,
+    Unreadable,
+)
 from socratic_bench.planning.config_file.validation import unknown_field, validate
 from socratic_bench.plugins import Plugin, found
 
@@ -46,6 +52,11 @@ class ScenarioPack(BaseModel):
     pack: Name
     version: Annotated[int, Field(ge=1)]
     scenarios: Annotated[tuple[Scenario, ...], Field(min_length=1)]
+
+    @property
+    def content_hash(self) -> str:
+        """The content name of the scenarios. Version, layout and comments do not count."""
+        return content_name("pack", [each.model_dump(mode="json") for each in self.scenarios], 32)
 
 
 def known_packs() -> tuple[str, ...]:
@@ -67,6 +78,27 @@ def load_pack(name: str = DEFAULT_PACK) -> tuple[Scenario, ...]:
         problem = f"unknown scenario pack {name!r}; the packs are {', '.join(known_packs())}"
         raise InvalidConfig([Mistake("scenarios", problem)])
     return _installed(plugin)
+
+
+def read_pack(path: Path) -> ScenarioPack:
+    """Read the pack in an author's file.
+
+    Raises InvalidConfig with every mistake in it, or with the reason why it cannot be read.
+    """
+    mistakes = Mistakes()
+    try:
+        document = parse_document(read_text(path), str(path), mistakes)
+        pack = validate(ScenarioPack, document, mistakes)
+    except Unreadable as error:
+        mistakes.add(error.place, error.problem)
+        raise mistakes.as_error() from None
+    except TooManyMistakes:
+        raise mistakes.as_error() from None
+    except InvalidInput as error:
+        raise InvalidConfig([Mistake(str(path), str(error))]) from None
+    if pack is None or mistakes:
+        raise mistakes.as_error()
+    return pack
 
 
 def is_built_in(name: str) -> bool:
@@ -141,8 +173,11 @@ class ScenarioSelection:
         """Return the scenarios of a pack or a list; note mistakes and leave out wrong scenarios."""
         if isinstance(node.value, list):
             return self._listed(node, node.value)
+        return self._whole_pack(node, str(node.value))
+
+    def _whole_pack(self, node: Node, name: str) -> tuple[Scenario, ...]:
         try:
-            return load_pack(str(node.value))
+            return load_pack(name)
         except BrokenPlugin as error:
             self.mistakes.add(node.place, str(error))
             return ()
@@ -155,7 +190,7 @@ class ScenarioSelection:
         if name in known_packs():
             return node
         problem = (
-            f"{shown(name)} is neither a scenario pack (there is {', '.join(known_packs())}) "
+            f"{shown(name)} is neither a scenario pack (there are {', '.join(known_packs())}) "
             f"nor the path of a file that ends in {', '.join(_FILE_SUFFIXES)}"
         )
         self.mistakes.add(node.place, problem)
@@ -207,13 +242,16 @@ class ScenarioSelection:
         for entry in entries:
             scenario: Scenario | None = None
             if isinstance(entry.value, str):
+                if entry.value not in pack_by_id() and entry.value in known_packs():
+                    yield from ((entry, each) for each in self._whole_pack(entry, entry.value))
+                    continue
                 scenario = self._of_the_pack(entry, entry.value)
             elif entry.fields is not None:
                 scenario = self._written(entry)
             else:
                 problem = (
-                    f"must be the id of a scenario of {DEFAULT_PACK}, or a mapping with `id`, "
-                    f"`dimension` and `prompt`, not {shown(entry.plain())}"
+                    f"must be a pack, the id of a scenario of {DEFAULT_PACK}, or a mapping with "
+                    f"`id`, `dimension` and `prompt`, not {shown(entry.plain())}"
                 )
                 self.mistakes.add(entry.place, problem)
             if scenario is not None:
@@ -222,7 +260,10 @@ class ScenarioSelection:
     def _of_the_pack(self, entry: Node, name: str) -> Scenario | None:
         scenario = pack_by_id().get(name)
         if scenario is None:
-            self.mistakes.add(entry.place, f"{shown(name)} {_not_in_the_pack(name)}")
+            meant = close_match(name, (*pack_by_id(), *known_packs()))
+            remedy = f"; did you mean {shown(meant)}?" if meant else ""
+            problem = f"{shown(name)} is neither a pack nor a scenario of {DEFAULT_PACK}{remedy}"
+            self.mistakes.add(entry.place, problem)
         return scenario
 
     def _written(self, entry: Node) -> Scenario | None:

@@ -1,1 +1,1 @@
-"""Scenario packs: YAML files, one pack each, named like their pack."""
+"""Scenario packs: YAML files, one pack each, named like their pack; and the rules for scripts."""

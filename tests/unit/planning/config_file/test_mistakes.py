@@ -184,8 +184,9 @@ IN_SCENARIOS = [
     (
         "scenarios: socratic-16",
         (
-            'line 2, scenarios: "socratic-16" is neither a scenario pack (there '
-            "is socratic-15) nor the path of a file that ends in .yaml, .yml, .json, .jsonl"
+            'line 2, scenarios: "socratic-16" is neither a scenario pack (there are '
+            "hollow-3, pressure-24, pressure-48, socratic-15) nor the path of a file that ends in "
+            ".yaml, .yml, .json, .jsonl"
         ),
     ),
     (
@@ -195,8 +196,15 @@ IN_SCENARIOS = [
     (
         "scenarios:\n- student-empty-line",
         (
-            'line 3, scenarios[0]: "student-empty-line" is not in '
-            'socratic-15; did you mean "student-empty-lines"?'
+            'line 3, scenarios[0]: "student-empty-line" is neither a pack nor a scenario '
+            'of socratic-15; did you mean "student-empty-lines"?'
+        ),
+    ),
+    (
+        "scenarios:\n- hollow-4",
+        (
+            'line 3, scenarios[0]: "hollow-4" is neither a pack nor a scenario '
+            'of socratic-15; did you mean "hollow-3"?'
         ),
     ),
     (
@@ -206,7 +214,7 @@ IN_SCENARIOS = [
     (
         "scenarios:\n- [x]",
         (
-            "line 3, scenarios[0]: must be the id of a scenario of socratic-15, or a "
+            "line 3, scenarios[0]: must be a pack, the id of a scenario of socratic-15, or a "
             "mapping with `id`, `dimension` and `prompt`, not a list"
         ),
     ),
