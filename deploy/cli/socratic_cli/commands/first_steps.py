@@ -13,7 +13,10 @@ import click
 from socratic_bench.domain.experiment.manifest import Manifest
 from socratic_bench.errors import InvalidInput
 from socratic_bench.planning.config_file.config import BenchmarkConfig, config_schema, read_config
+from socratic_bench.planning.config_file.scenario_selection import DEFAULT_PACK, load_pack
 from socratic_bench.planning.model_catalogue import RegisteredModels
+from socratic_bench.scoring.fidelity.profile import Fidelity
+from socratic_bench.scoring.profile import CANONICAL
 from socratic_cli.commands.run import execute
 from socratic_cli.display.terminal import counted, say
 from socratic_cli.key_approval import access_check, own_endpoints
@@ -66,15 +69,26 @@ def demo(store_url: str, repeats: int) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), default=Path("mine.yaml"))
-def init(file: Path) -> None:
+@click.option(
+    "--pack",
+    metavar="NAME",
+    default=DEFAULT_PACK,
+    show_default=True,
+    help="The pack of the scenarios, such as pressure-24.",
+)
+def init(file: Path, pack: str) -> None:
     """Write a commented configuration to FILE (mine.yaml).
 
     It runs unchanged and without a key: replace its models and scenarios. An existing file is never
-    overwritten.
+    overwritten. With a pack whose scenarios name pressures, the profile is fidelity-1.
     """
-    text = resources.files("socratic_cli.configs").joinpath("quickstart.yaml").read_bytes()
+    scenarios = load_pack(pack)
+    text = resources.files("socratic_cli.configs").joinpath("quickstart.yaml").read_text("utf-8")
+    text = text.replace(f"\nscenarios: {DEFAULT_PACK}\n", f"\nscenarios: {pack}\n")
+    if any(each.pressures for each in scenarios):
+        text = text.replace(f"\nprofile: {CANONICAL}\n", f"\nprofile: {Fidelity.name}\n")
     try:
-        with file.open("xb") as opened:
+        with file.open("x", encoding="utf-8", newline="\n") as opened:
             opened.write(text)
     except FileExistsError:
         raise InvalidInput(
@@ -82,7 +96,12 @@ def init(file: Path) -> None:
         ) from None
     except OSError as error:
         raise InvalidInput(f"{file} cannot be written: {error.strerror}") from None
-    say(f"Wrote {file}. Next: socratic-bench run {shlex.quote(str(file))}")
+    run = f"socratic-bench run {shlex.quote(str(file))}"
+    turns = sum(each.turns for each in scenarios)
+    if turns > len(scenarios):
+        say(f"Wrote {file}: {turns} calls for each model and repeat. Their cost: {run} --estimate")
+    else:
+        say(f"Wrote {file}. Next: {run}")
 
 
 @click.command()
