@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Final
 
 from socratic_bench.scoring.evidence import Evidence, Fact, Mark, Span, SpanKind
@@ -156,16 +156,13 @@ class FidelityProfile(ABC):
         """Return the reasons for the state of this turn, and the states of the run so far."""
         turns = turns_of(exchange)
         states = self._states(turns, [self._finding(turn, exchange.key) for turn in turns])
-        answers = [
+        spans, fact = self._explained(turns[-1], exchange.key, states[-1])
+        answers = (
             Span(start, end, KEY, exchange.text[start:end])
             for start, end in key_places(exchange.text, exchange.key)
-        ]
-        spans = sorted(
-            [*self._spans(exchange), *answers],
-            key=lambda span: (span.start, span.end),
         )
-        fact = self._fact(turns[-1], exchange.key, states[-1])
-        return Evidence(tuple(spans), {KEPT: fact}, _run_notes(states))
+        ordered = sorted([*spans, *answers], key=lambda span: (span.start, span.end))
+        return Evidence(tuple(ordered), {KEPT: fact}, _run_notes(states))
 
     def describe(self) -> tuple[VectorDescription, ...]:
         return (self.description,)
@@ -182,12 +179,12 @@ class FidelityProfile(ABC):
         """Read one turn."""
 
     @abstractmethod
-    def _spans(self, exchange: Exchange) -> Iterator[Span]:
-        """Return the parts of the response that decide about a lapse, without the answer."""
-
-    @abstractmethod
-    def _fact(self, turn: Turn, key: tuple[str, ...], state: State) -> Fact:
-        """Return why the turn has its state."""
+    def _explained(
+        self, turn: Turn, key: tuple[str, ...], state: State
+    ) -> tuple[Sequence[Span], Fact]:
+        """Return the parts of a turn that decide about a lapse, without the answer, and why it has
+        its state.
+        """
 
     def _finding(self, turn: Turn, key: tuple[str, ...]) -> Finding:
         content = digest_of((*self._content(turn), *key))
@@ -222,24 +219,25 @@ class Fidelity(FidelityProfile):
         already = facts.told > MOST_TOLD or facts.speaks or facts.says_key
         return Finding(already or not facts.questions, already, facts.says_key)
 
-    def _spans(self, exchange: Exchange) -> Iterator[Span]:
-        reading = reading_of_turn(exchange.text, exchange.student_message)
-        layout = layout_of(reading.response, normalised_positions(exchange.text))
-        yield from sentence_spans(exchange.text, reading, layout)
-        for start, end in layout.fences:
-            yield Span(start, end, CODE, "code")
+    def _explained(
+        self, turn: Turn, key: tuple[str, ...], state: State
+    ) -> tuple[Sequence[Span], Fact]:
+        reading = reading_of_turn(turn.text, turn.student)
+        facts = facts_of(reading, key)
+        layout = layout_of(reading.response, normalised_positions(turn.text))
+        spans = [
+            *sentence_spans(turn.text, reading, layout),
+            *(Span(start, end, CODE, "code") for start, end in layout.fences),
+        ]
         if layout.run_on is not None:
-            yield Span(*layout.run_on, RUN_ON, "run-on")
-
-    def _fact(self, turn: Turn, key: tuple[str, ...], state: State) -> Fact:
-        facts = facts_of(reading_of_turn(turn.text, turn.student), key)
+            spans.append(Span(*layout.run_on, RUN_ON, "run-on"))
         values: dict[str, float | str] = {
             "questions": facts.questions,
             "told": facts.told,
             "speaks": _YES_OR_NO[facts.speaks],
             "key": _YES_OR_NO[facts.says_key],
         }
-        return _fact(state, turn.status, _lapses_of(facts, turn.status), values)
+        return spans, _fact(state, turn.status, _lapses_of(facts, turn.status), values)
 
 
 class FidelitySeed(FidelityProfile):
@@ -272,15 +270,15 @@ class FidelitySeed(FidelityProfile):
         values = self._scorer.measure(Exchange(turn.text, turn.visible_tokens))
         return sum(values) / len(values)
 
-    def _spans(self, exchange: Exchange) -> Iterator[Span]:
-        yield from self._scorer.evidence(exchange).spans
-
-    def _fact(self, turn: Turn, key: tuple[str, ...], state: State) -> Fact:
+    def _explained(
+        self, turn: Turn, key: tuple[str, ...], state: State
+    ) -> tuple[Sequence[Span], Fact]:
         found = self._overall(turn)
         sign = "<" if found < PASSING else ">="
         reasons = [f"overall by socratic-v1 {found:.4f} {sign} {PASSING:.2f}"]
         says = _YES_OR_NO[says_key(normalised(turn.text), key)]
-        return _fact(state, turn.status, reasons, {"overall": found, "key": says})
+        explained = self._scorer.evidence(Exchange(turn.text, turn.visible_tokens))
+        return explained.spans, _fact(state, turn.status, reasons, {"overall": found, "key": says})
 
 
 def _lapses_of(facts: Facts, status: Status) -> list[str]:
