@@ -86,6 +86,11 @@ def _operation(endpoint: ApiEndpoint, references: References) -> dict[str, Any]:
             "description": when,
             "content": {PROBLEM_JSON: {"schema": schema}},
         }
+    # The server answers this before the API sees the request.
+    refused = operation["responses"].setdefault(
+        "400", {"description": "The head of the request is too large", "content": {}}
+    )
+    refused["content"]["text/plain"] = {"schema": {"type": "string"}}
     return operation
 
 
