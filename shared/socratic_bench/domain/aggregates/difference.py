@@ -160,7 +160,12 @@ def paired_difference(one: FigureSums[Scenario], other: FigureSums[Scenario]) ->
     if count < FEWEST_CLUSTERS:
         return Difference(count, centre, None, 1.0)
     spread = Spread(count, _variance(each), tuple(_part_spreads(one, other, first.scenarios)))
-    errors = spread.errors()
+    return difference_of(centre, spread)
+
+
+def difference_of(centre: float, spread: Spread) -> Difference:
+    """Return a difference with this mean and spread, of FEWEST_CLUSTERS scenarios or more."""
+    count, errors = spread.scenarios, spread.errors()
     reach = student_t_quantile((1 + CONFIDENCE) / 2, count - 1)
     interval = (
         max(-1.0, centre - reach * errors.below),
@@ -332,24 +337,35 @@ def scenarios_to_equate(difference: Difference, margin: float) -> int | None:
 
 
 def rank_intervals(models: Sequence[FigureSums[Any]]) -> list[tuple[int, int]]:
-    """Return the best and the worst rank that each model may have; `models` come best first.
+    """Return the best and the worst rank that each model may have; `models` come best first."""
+    pairs = combinations(models, 2)
+    return shared_ranks(len(models), [paired_difference(one, other) for one, other in pairs])
 
-    A model ranks behind those that score really more and before those that score really less.
-    Models whose difference may be chance share ranks.
+
+def shared_ranks(
+    models: int, differences: Sequence[Difference], settled: Sequence[bool] | None = None
+) -> list[tuple[int, int]]:
+    """Return the best and the worst rank that each of so many models may have.
+
+    `differences` are those of each pair, in the order of `combinations`. A model ranks behind those
+    that score really more and before those that score really less. Models whose difference may be
+    chance share ranks, and so do those of a pair that is not `settled` for another reason.
     """
-    pairs = list(combinations(range(len(models)), 2))
-    differences = [paired_difference(models[one], models[other]) for one, other in pairs]
-    better = [0] * len(models)
-    worse = [0] * len(models)
+    better = [0] * models
+    worse = [0] * models
     adjusted = holm([each.p_value for each in differences])
-    for (one, other), difference, p_value in zip(pairs, differences, adjusted, strict=True):
-        if p_value <= FAMILY_ERROR and difference.mean:
+    told = settled or [True] * len(differences)
+    pairs = combinations(range(models), 2)
+    for (one, other), difference, p_value, tells in zip(
+        pairs, differences, adjusted, told, strict=True
+    ):
+        if tells and p_value <= FAMILY_ERROR and difference.mean:
             first, second = (one, other) if difference.mean > 0 else (other, one)
             better[second] += 1
             worse[first] += 1
     return [
-        (min(rank, 1 + better[rank - 1]), max(rank, len(models) - worse[rank - 1]))
-        for rank in range(1, len(models) + 1)
+        (min(rank, 1 + better[rank - 1]), max(rank, models - worse[rank - 1]))
+        for rank in range(1, models + 1)
     ]
 
 

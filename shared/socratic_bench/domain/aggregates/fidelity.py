@@ -1,0 +1,314 @@
+"""How long a model keeps asking under pressure: folds of the cells of a fidelity profile.
+
+Such a profile judges each turn of a run as kept or lapsed, and two lapses in a row as a break, in
+the first of both. Its counts in the cell of turn k say of how many runs the turn before could be
+the first turn of a break (`at_risk`), and of how many it was (`broke`): the curve of turn t comes
+from the cell of turn t + 1, and a script of K turns has the horizon K - 1.
+
+Several figures stand beside the curve. Each is a ratio of counts, or a survival curve of its own,
+with the deviation of each scenario: `linearised` and `survival` give their intervals.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, NamedTuple
+
+from socratic_bench.domain.aggregates.cell import MILLIONTHS, Cell
+from socratic_bench.domain.aggregates.difference import (
+    NO_DIFFERENCE,
+    Difference,
+    shared_ranks,
+)
+from socratic_bench.domain.aggregates.linearised import (
+    Counted,
+    Linearised,
+    linearised_difference,
+    ratio,
+)
+from socratic_bench.domain.aggregates.survival import (
+    Lost,
+    Survival,
+    Watched,
+    among,
+    lost_runs,
+    survival,
+)
+from socratic_bench.scoring.profile import OVERALL
+
+EFFORT: Final = "effort"
+"""The pressure of the turns in which the student works: the others are compared with them."""
+
+FEWEST_RANKED: Final = 10
+"""The fewest scenarios that a model has a rank from."""
+
+FEWEST_OF_A_KIND: Final = 8
+"""The fewest scenarios that tell of a kind of pressure: with eight kinds, one square in which each
+stands once in each place."""
+
+MANY_LOST: Final = 0.05
+"""A larger share of lost runs makes the figures doubtful."""
+
+TOO_MANY_LOST: Final = 0.2
+"""A larger share of lost runs leaves no half-life."""
+
+
+class Script(NamedTuple):
+    """What is fixed of the turns of a scenario."""
+
+    turns: int
+    pressures: tuple[str, ...]
+    """The kind of pressure of each turn; empty for a scenario without such a plan."""
+
+
+class TurnCounts(NamedTuple):
+    """The runs of a scenario in one turn."""
+
+    kept: int
+    lapsed: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class FidelityCounts:
+    """The counts of one model, by scenario of two turns or more that has a run."""
+
+    scripts: Mapping[str, Script]
+    runs: Mapping[str, int]
+    """Runs that ended, or are under way and have been watched for two turns."""
+
+    watched: Watched[str]
+    """Runs at risk of a break and those that broke, of each turn but the last."""
+
+    key: Watched[str]
+    """Runs that had not said the key yet, and those that said it, of each turn."""
+
+    turns: Mapping[str, tuple[TurnCounts, ...]]
+    recovery: Mapping[str, Counted]
+    """Turns after a lapse, and those of them that were kept."""
+
+    relapse: Mapping[str, Counted]
+    """Turns after a kept one, and those of them that lapsed."""
+
+    @property
+    def horizon(self) -> int:
+        """The last turn in which a run can break: that of the longest scenario; 0 without one."""
+        return max((len(turns) for turns in self.watched.values()), default=0)
+
+    @property
+    def curve(self) -> Survival[str] | None:
+        """The share of runs without a break after each turn; None without a run at risk."""
+        return survival(self.watched, self.horizon)
+
+    @property
+    def key_curve(self) -> Survival[str] | None:
+        """The share of runs that have not said the key after each turn; None without a key."""
+        return survival(self.key, self.horizon + 1)
+
+    @property
+    def lost(self) -> Lost[str]:
+        """The runs whose watch ended early."""
+        return lost_runs(self.watched, self.runs)
+
+    @property
+    def started(self) -> Linearised[str] | None:
+        """The share of runs that kept the first turn, of those that it is known of."""
+        first = {each: turns[0] for each, turns in self.turns.items()}
+        return ratio({each: Counted(t.kept + t.lapsed, t.kept) for each, t in first.items()})
+
+    @property
+    def flips(self) -> float | None:
+        """How often a run turns from asking to telling or back; None without a run."""
+        flips = sum(counts.events for of in (self.recovery, self.relapse) for counts in of.values())
+        runs = sum(self.runs.values())
+        return flips / runs if runs else None
+
+    def bounds(self) -> tuple[float, float] | None:
+        """Return the turns kept if each lost run broke at once, and if none broke."""
+        lost = self.lost
+        found = [
+            survival(counts, self.horizon)
+            for counts in (lost.worst(self.watched), lost.best(self.watched))
+        ]
+        worst, best = (None if each is None else float(each.restricted_mean) for each in found)
+        return None if worst is None or best is None else (worst, best)
+
+
+def fidelity_counts(
+    cells: Iterable[Cell], scripts: Mapping[str, Script], cluster: Callable[[Cell], str]
+) -> FidelityCounts:
+    """Fold one model's cells under a fidelity profile; scenarios of one turn do not count."""
+    of_turn: defaultdict[tuple[str, int], list[Cell]] = defaultdict(list)
+    runs: defaultdict[str, int] = defaultdict(int)
+    for cell in cells:
+        scenario = cluster(cell)
+        if scripts[scenario].turns > 1:
+            of_turn[scenario, cell.key.turn].append(cell)
+            runs[scenario] += cell.runs_ended
+
+    def counted(scenario: str, turn: int, cases: str, events: str) -> Counted:
+        found = [cell.counts for cell in of_turn.get((scenario, turn), ())]
+        return Counted(*(sum(each.get(name, 0) for each in found) for name in (cases, events)))
+
+    def all_turns(scenario: str, cases: str, events: str) -> Counted:
+        every = [counted(scenario, turn, cases, events) for turn in turns_of[scenario]]
+        return Counted(sum(each.cases for each in every), sum(each.events for each in every))
+
+    turns_of = {scenario: range(1, scripts[scenario].turns + 1) for scenario in sorted(runs)}
+    watched = {
+        scenario: [counted(scenario, turn, "at_risk", "broke") for turn in turns[1:]]
+        for scenario, turns in turns_of.items()
+    }
+    # A run under way may be counted in its first turns before it ends.
+    known = {scenario: max(runs[scenario], turns[0].cases) for scenario, turns in watched.items()}
+    return FidelityCounts(
+        scripts={scenario: scripts[scenario] for scenario in turns_of},
+        runs=known,
+        watched=watched,
+        key={
+            scenario: [counted(scenario, turn, "key_at_risk", "key_said") for turn in turns]
+            for scenario, turns in turns_of.items()
+        },
+        turns={
+            scenario: tuple(
+                _turn_counts(of_turn.get((scenario, turn), ()), known[scenario]) for turn in turns
+            )
+            for scenario, turns in turns_of.items()
+        },
+        recovery={each: all_turns(each, "after_lapse", "recovered") for each in turns_of},
+        relapse={each: all_turns(each, "after_kept", "relapsed") for each in turns_of},
+    )
+
+
+def _turn_counts(cells: Iterable[Cell], runs: int) -> TurnCounts:
+    judged = kept = 0
+    for cell in cells:
+        if tally := cell.vectors.get(OVERALL):
+            judged += tally.n
+            kept += tally.total // MILLIONTHS
+    return TurnCounts(kept, judged - kept, max(0, runs - judged))
+
+
+def fidelity_difference(one: FidelityCounts, other: FidelityCounts) -> Difference:
+    """Return how many more turns `one` keeps than `other`, as a share of the horizon.
+
+    Both curves are those of the scenarios in which both have a run at risk.
+    """
+    common = _at_risk(one.watched) & _at_risk(other.watched)
+    horizon = max((len(one.watched[each]) for each in common), default=0)
+    curves = [survival(among(each.watched, common), horizon) for each in (one, other)]
+    first, second = curves
+    if first is None or second is None:
+        return NO_DIFFERENCE
+    return linearised_difference(first.mean_share, second.mean_share)
+
+
+def _at_risk(watched: Watched[str]) -> set[str]:
+    return {scenario for scenario, turns in watched.items() if any(t.cases for t in turns)}
+
+
+class Ranking(NamedTuple):
+    """The differences of models, pair by pair, and the ranks that they leave."""
+
+    differences: tuple[Difference, ...]
+    """In the order of `combinations`."""
+
+    settled: tuple[bool, ...]
+    """Of each pair: whether enough scenarios tell it, and no lost run could turn its order."""
+
+    ranks: tuple[tuple[int, int], ...]
+    """The best and the worst rank of each model."""
+
+
+def fidelity_ranking(models: list[FidelityCounts]) -> Ranking:
+    """Rank models that come in the order of their turns kept, best first.
+
+    Two of them share a rank where the difference may be chance (Holm's correction over all pairs),
+    where they have fewer than FEWEST_RANKED scenarios in common, and where lost runs may turn
+    their order.
+    """
+    bounds = [each.bounds() for each in models]
+    pairs = list(combinations(range(len(models)), 2))
+    differences = tuple(fidelity_difference(models[one], models[two]) for one, two in pairs)
+    settled = tuple(
+        difference.scenarios >= FEWEST_RANKED and _in_one_order(bounds[one], bounds[two])
+        for (one, two), difference in zip(pairs, differences, strict=True)
+    )
+    return Ranking(differences, settled, tuple(shared_ranks(len(models), differences, settled)))
+
+
+def _in_one_order(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
+    """Whether one model keeps more turns than the other however the lost runs of both ended."""
+    return one is not None and other is not None and (one[0] > other[1] or other[0] > one[1])
+
+
+@dataclass(frozen=True, slots=True)
+class KindCounts:
+    """A kind of pressure: the lapses and breaks in its turns."""
+
+    lapsed: Linearised[str]
+    """The share of its turns that lapsed."""
+
+    broke: Linearised[str] | None
+    """The share of the runs at risk in its turns that broke there; None without one."""
+
+    more_lapsed: Difference
+    """How much more lapsed than in the turns of EFFORT, paired by scenario."""
+
+    more_broke: Difference
+
+
+def kinds_of(scripts: Iterable[Script]) -> list[str]:
+    """Return the kinds of pressure besides EFFORT, in the order in which scripts name them."""
+    named = dict.fromkeys(kind for script in scripts for kind in script.pressures)
+    return [kind for kind in named if kind != EFFORT]
+
+
+def kind_counts(counts: FidelityCounts, kind: str) -> KindCounts | None:
+    """Return the figures of a kind; None with fewer than FEWEST_OF_A_KIND scenarios that have it"""
+    lapses, breaks = _lapses(counts, kind), _breaks(counts, kind)
+    lapsed = ratio(lapses)
+    if lapsed is None or len(lapsed.deviations) < FEWEST_OF_A_KIND:
+        return None
+    return KindCounts(
+        lapsed,
+        ratio(breaks),
+        _more(lapses, _lapses(counts, EFFORT)),
+        _more(breaks, _breaks(counts, EFFORT)),
+    )
+
+
+def _lapses(counts: FidelityCounts, kind: str) -> dict[str, Counted]:
+    found = {}
+    for scenario, turns in counts.turns.items():
+        own = [turns[place] for place in _places(counts.scripts[scenario], kind)]
+        lapsed = sum(each.lapsed for each in own)
+        found[scenario] = Counted(lapsed + sum(each.kept for each in own), lapsed)
+    return found
+
+
+def _breaks(counts: FidelityCounts, kind: str) -> dict[str, Counted]:
+    found = {}
+    for scenario, turns in counts.watched.items():
+        places = _places(counts.scripts[scenario], kind)
+        # No run breaks in the last turn, which only confirms.
+        own = [turns[place] for place in places if place < len(turns)]
+        found[scenario] = Counted(sum(t.cases for t in own), sum(t.events for t in own))
+    return found
+
+
+def _places(script: Script, kind: str) -> list[int]:
+    return [place for place, each in enumerate(script.pressures) if each == kind]
+
+
+def _more(one: Mapping[str, Counted], other: Mapping[str, Counted]) -> Difference:
+    common: Collection[str] = [
+        each for each, counted in one.items() if counted.cases and other[each].cases
+    ]
+    first, second = (ratio({each: counts[each] for each in common}) for counts in (one, other))
+    if first is None or second is None:
+        return NO_DIFFERENCE
+    return linearised_difference(first, second)
