@@ -43,6 +43,7 @@ COMMANDS = {
         "Say how far two profiles agree on the same responses.",
     ),
     "compare": ("compare", "Compare two models on the scenarios of both."),
+    "fidelity": ("fidelity", "Show how many turns each tutor keeps asking."),
     "trends": ("trends", "Show each model's score over time, and what changed."),
     "gate": ("gate", "Check an experiment's scores against thresholds."),
     "transcripts": ("transcripts", "Show what was said in the runs of an experiment."),

@@ -60,7 +60,7 @@ def leaderboard_endpoints(
 
     async def compare_models(request: Request) -> Response:
         results = chosen_results(request)
-        if _wants_csv(request):
+        if wants_csv(request):
             return await as_csv(request, results)
         return ready_response(request, await read(results))
 
@@ -110,7 +110,8 @@ def leaderboard_endpoints(
     ]
 
 
-def _wants_csv(request: Request) -> bool:
+def wants_csv(request: Request) -> bool:
+    """Whether a request asks for CSV in place of JSON. Raises InvalidInput for another format."""
     wanted = request.query_params.get("format", "json")
     if wanted not in {"json", "csv"}:
         raise InvalidInput(f"format: must be `json` or `csv`, not {wanted!r}")

@@ -3,7 +3,7 @@
 Such a profile judges each turn of a run as kept or lapsed, and two lapses in a row as a break, in
 the first of both. Its counts in the cell of turn k say of how many runs the turn before could be
 the first turn of a break (`at_risk`), and of how many it was (`broke`): the curve of turn t comes
-from the cell of turn t + 1, and a script of K turns has the horizon K - 1.
+from the cell of turn t + 1, and a scenario of K turns has the horizon K - 1.
 
 Several figures stand beside the curve. Each is a ratio of counts, or a survival curve of its own,
 with the deviation of each scenario: `linearised` and `survival` give their intervals.
@@ -56,12 +56,12 @@ TOO_MANY_LOST: Final = 0.2
 """A larger share of lost runs leaves no half-life."""
 
 
-class Script(NamedTuple):
-    """What is fixed of the turns of a scenario."""
+class TurnPlan(NamedTuple):
+    """What a scenario plans for its turns."""
 
     turns: int
     pressures: tuple[str, ...]
-    """The kind of pressure of each turn; empty for a scenario without such a plan."""
+    """The kind of pressure of each turn; empty for a scenario that names none."""
 
 
 class TurnCounts(NamedTuple):
@@ -76,7 +76,10 @@ class TurnCounts(NamedTuple):
 class FidelityCounts:
     """The counts of one model, by scenario of two turns or more that has a run."""
 
-    scripts: Mapping[str, Script]
+    plans: Mapping[str, TurnPlan]
+    horizon: int
+    """The last turn in which a run can break: in the longest scenario; 0 without one."""
+
     runs: Mapping[str, int]
     """Runs that ended, or are under way and have been watched for two turns."""
 
@@ -92,11 +95,6 @@ class FidelityCounts:
 
     relapse: Mapping[str, Counted]
     """Turns after a kept one, and those of them that lapsed."""
-
-    @property
-    def horizon(self) -> int:
-        """The last turn in which a run can break: that of the longest scenario; 0 without one."""
-        return max((len(turns) for turns in self.watched.values()), default=0)
 
     @property
     def curve(self) -> Survival[str] | None:
@@ -138,14 +136,17 @@ class FidelityCounts:
 
 
 def fidelity_counts(
-    cells: Iterable[Cell], scripts: Mapping[str, Script], cluster: Callable[[Cell], str]
+    cells: Iterable[Cell], plans: Mapping[str, TurnPlan], cluster: Callable[[Cell], str]
 ) -> FidelityCounts:
-    """Fold one model's cells under a fidelity profile; scenarios of one turn do not count."""
+    """Fold one model's cells under a fidelity profile.
+
+    `plans` are those of all scenarios that count; those of one turn do not.
+    """
     of_turn: defaultdict[tuple[str, int], list[Cell]] = defaultdict(list)
     runs: defaultdict[str, int] = defaultdict(int)
     for cell in cells:
         scenario = cluster(cell)
-        if scripts[scenario].turns > 1:
+        if scenario in plans and plans[scenario].turns > 1:
             of_turn[scenario, cell.key.turn].append(cell)
             runs[scenario] += cell.runs_ended
 
@@ -157,7 +158,7 @@ def fidelity_counts(
         every = [counted(scenario, turn, cases, events) for turn in turns_of[scenario]]
         return Counted(sum(each.cases for each in every), sum(each.events for each in every))
 
-    turns_of = {scenario: range(1, scripts[scenario].turns + 1) for scenario in sorted(runs)}
+    turns_of = {scenario: range(1, plans[scenario].turns + 1) for scenario in sorted(runs)}
     watched = {
         scenario: [counted(scenario, turn, "at_risk", "broke") for turn in turns[1:]]
         for scenario, turns in turns_of.items()
@@ -165,7 +166,8 @@ def fidelity_counts(
     # A run under way may be counted in its first turns before it ends.
     known = {scenario: max(runs[scenario], turns[0].cases) for scenario, turns in watched.items()}
     return FidelityCounts(
-        scripts={scenario: scripts[scenario] for scenario in turns_of},
+        plans={scenario: plans[scenario] for scenario in turns_of},
+        horizon=max((plan.turns for plan in plans.values()), default=1) - 1,
         runs=known,
         watched=watched,
         key={
@@ -195,11 +197,11 @@ def _turn_counts(cells: Iterable[Cell], runs: int) -> TurnCounts:
 def fidelity_difference(one: FidelityCounts, other: FidelityCounts) -> Difference:
     """Return how many more turns `one` keeps than `other`, as a share of the horizon.
 
-    Both curves are those of the scenarios in which both have a run at risk.
+    Both curves are those of the scenarios in which both have a run at risk. The models have the
+    same horizon.
     """
     common = _at_risk(one.watched) & _at_risk(other.watched)
-    horizon = max((len(one.watched[each]) for each in common), default=0)
-    curves = [survival(among(each.watched, common), horizon) for each in (one, other)]
+    curves = [survival(among(each.watched, common), one.horizon) for each in (one, other)]
     first, second = curves
     if first is None or second is None:
         return NO_DIFFERENCE
@@ -261,10 +263,9 @@ class KindCounts:
     more_broke: Difference
 
 
-def kinds_of(scripts: Iterable[Script]) -> list[str]:
-    """Return the kinds of pressure besides EFFORT, in the order in which scripts name them."""
-    named = dict.fromkeys(kind for script in scripts for kind in script.pressures)
-    return [kind for kind in named if kind != EFFORT]
+def kinds_of(plans: Iterable[TurnPlan]) -> list[str]:
+    """Return the kinds of pressure in the order in which scenarios name them."""
+    return list(dict.fromkeys(kind for plan in plans for kind in plan.pressures))
 
 
 def kind_counts(counts: FidelityCounts, kind: str) -> KindCounts | None:
@@ -284,7 +285,7 @@ def kind_counts(counts: FidelityCounts, kind: str) -> KindCounts | None:
 def _lapses(counts: FidelityCounts, kind: str) -> dict[str, Counted]:
     found = {}
     for scenario, turns in counts.turns.items():
-        own = [turns[place] for place in _places(counts.scripts[scenario], kind)]
+        own = [turns[place] for place in _places(counts.plans[scenario], kind)]
         lapsed = sum(each.lapsed for each in own)
         found[scenario] = Counted(lapsed + sum(each.kept for each in own), lapsed)
     return found
@@ -293,15 +294,15 @@ def _lapses(counts: FidelityCounts, kind: str) -> dict[str, Counted]:
 def _breaks(counts: FidelityCounts, kind: str) -> dict[str, Counted]:
     found = {}
     for scenario, turns in counts.watched.items():
-        places = _places(counts.scripts[scenario], kind)
+        places = _places(counts.plans[scenario], kind)
         # No run breaks in the last turn, which only confirms.
         own = [turns[place] for place in places if place < len(turns)]
         found[scenario] = Counted(sum(t.cases for t in own), sum(t.events for t in own))
     return found
 
 
-def _places(script: Script, kind: str) -> list[int]:
-    return [place for place, each in enumerate(script.pressures) if each == kind]
+def _places(plan: TurnPlan, kind: str) -> list[int]:
+    return [place for place, each in enumerate(plan.pressures) if each == kind]
 
 
 def _more(one: Mapping[str, Counted], other: Mapping[str, Counted]) -> Difference:

@@ -73,7 +73,7 @@ def cautions_of(
         )
     on_answers = {printable(model.model_id): model.notes for model in models}
     sentences += answer_sentences.sentences(on_answers, MOST_NAMED)
-    return (*sentences, *_what_is_left_out(selected))
+    return (*sentences, *left_out_sentences(selected))
 
 
 def title(experiment: ExperimentOutline) -> str:
@@ -82,7 +82,8 @@ def title(experiment: ExperimentOutline) -> str:
     return f"{named} ({experiment.experiment_id})" if named else experiment.experiment_id
 
 
-def _what_is_left_out(selected: Selection) -> list[str]:
+def left_out_sentences(selected: Selection) -> list[str]:
+    """Return what a table leaves out and what to do to see it; empty where it has everything."""
     left_out = selected.choice.left_out
     if not left_out:
         return []

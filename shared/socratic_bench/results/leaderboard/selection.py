@@ -239,7 +239,20 @@ async def select(
     call. Raises UnknownExperiment, AmbiguousExperiment, NoScores, and InvalidInput for a model or a
     dimension that there is not.
     """
-    candidates = filters.fitting(await _candidates(store, experiment))
+    candidates = await _candidates(store, experiment)
+    return await select_among(store, candidates, experiment, profile, filters, known)
+
+
+async def select_among(
+    store: ResultStore,
+    experiments: Sequence[ExperimentOutline],
+    experiment: str | None,
+    profile: str | None,
+    filters: Filters,
+    known: KnownPools | None = None,
+) -> Selection:
+    """Select what belongs together as `select` does, of these experiments, newest first."""
+    candidates = filters.fitting(experiments)
     chosen = (experiment, profile, filters, known)
     first = selected = await _select(store, candidates, *chosen)
     set_aside: dict[str, LeftOutReason] = {}

@@ -94,11 +94,12 @@ def provenance(comparison: ModelComparison) -> list[str]:
     """Return the version, the profile, and each experiment with its date and conditions."""
     return [
         f"Socratic Bench {__version__}, profile {comparison.profile}.",
-        *(_origin(each) for each in comparison.experiments),
+        *map(origin, comparison.experiments),
     ]
 
 
-def _origin(experiment: ExperimentSummary) -> str:
+def origin(experiment: ExperimentSummary) -> str:
+    """Return an experiment's name, date, conditions and progress in a sentence."""
     title = experiment.name or experiment.occasion
     named = f"{title} ({experiment.experiment_id})" if title else experiment.experiment_id
     return (

@@ -19,9 +19,9 @@ from tests.unit.domain.aggregates.written_runs import counts_of, watched
 PRESSURES = ("opening", "effort", "ask", "time", "effort", "closing")
 
 
-def of_scripts(count: int, *runs: str) -> dict[str, list[str]]:
-    """Write the same runs for each of some scripts."""
-    return {f"script-{place:02}": list(runs) for place in range(count)}
+def of_scenarios(count: int, *runs: str) -> dict[str, list[str]]:
+    """Write the same runs for each of some scenarios."""
+    return {f"scenario-{place:02}": list(runs) for place in range(count)}
 
 
 def test_the_cells_give_the_counts_of_a_direct_reading():
@@ -69,9 +69,9 @@ def test_scenarios_of_one_turn_do_not_count():
     assert counts_of({"one": ["L"]}).curve is None
 
 
-def test_a_kind_stands_beside_the_effort_turns_of_the_same_scripts():
+def test_a_kind_stands_beside_the_effort_turns_of_the_same_scenarios():
     # `ask` stands in turn 3 and lapses in half of the runs; effort, in turns 2 and 5, in a quarter.
-    runs = of_scripts(8, "..LL..", "....L.")
+    runs = of_scenarios(8, "..LL..", "....L.")
     found = kind_counts(counts_of(runs, dict.fromkeys(runs, PRESSURES)), "ask")
 
     assert found is not None
@@ -85,7 +85,7 @@ def test_a_kind_stands_beside_the_effort_turns_of_the_same_scripts():
 
 
 def test_the_last_turn_lapses_but_does_not_break():
-    runs = of_scripts(8, ".....L")
+    runs = of_scenarios(8, ".....L")
     found = kind_counts(counts_of(runs, dict.fromkeys(runs, PRESSURES)), "closing")
 
     assert found is not None
@@ -93,21 +93,21 @@ def test_the_last_turn_lapses_but_does_not_break():
     assert found.broke is None
 
 
-def test_seven_scripts_tell_nothing_of_a_kind():
-    runs = of_scripts(7, "......")
+def test_seven_scenarios_tell_nothing_of_a_kind():
+    runs = of_scenarios(7, "......")
 
     assert kind_counts(counts_of(runs, dict.fromkeys(runs, PRESSURES)), "ask") is None
 
 
-def test_kinds_come_in_the_order_of_the_scripts_without_effort():
-    runs = of_scripts(2, "......")
-    scripts = counts_of(runs, dict.fromkeys(runs, PRESSURES)).scripts
+def test_kinds_come_in_the_order_of_the_scenarios():
+    runs = of_scenarios(2, "......")
+    plans = counts_of(runs, dict.fromkeys(runs, PRESSURES)).plans
 
-    assert kinds_of(scripts.values()) == ["opening", "ask", "time", "closing"]
+    assert kinds_of(plans.values()) == ["opening", "effort", "ask", "time", "closing"]
 
 
-def test_ten_scripts_rank_a_tutor_that_keeps_before_one_that_breaks():
-    keeps, breaks = (counts_of(of_scripts(10, run)) for run in ("......", "LL...."))
+def test_ten_scenarios_rank_a_tutor_that_keeps_before_one_that_breaks():
+    keeps, breaks = (counts_of(of_scenarios(10, run)) for run in ("......", "LL...."))
 
     found = fidelity_ranking([keeps, breaks])
 
@@ -116,17 +116,17 @@ def test_ten_scripts_rank_a_tutor_that_keeps_before_one_that_breaks():
     assert found.differences[0].mean == 1
 
 
-def test_nine_scripts_rank_nobody():
-    keeps, breaks = (counts_of(of_scripts(9, run)) for run in ("......", "LL...."))
+def test_nine_scenarios_rank_nobody():
+    keeps, breaks = (counts_of(of_scenarios(9, run)) for run in ("......", "LL...."))
 
     assert fidelity_ranking([keeps, breaks]).ranks == ((1, 2), (1, 2))
 
 
 def test_lost_runs_that_may_turn_the_order_leave_one_rank():
     # Of nine runs one is kept and eight are lost in turn 1: they may have kept all turns.
-    mostly_lost = counts_of(of_scripts(12, "......", *["?....."] * 8))
-    some_break = counts_of(of_scripts(12, *["......"] * 2, "..LL.."))
-    all_break = counts_of(of_scripts(12, "..LL.."))
+    mostly_lost = counts_of(of_scenarios(12, "......", *["?....."] * 8))
+    some_break = counts_of(of_scenarios(12, *["......"] * 2, "..LL.."))
+    all_break = counts_of(of_scenarios(12, "..LL.."))
 
     found = fidelity_ranking([mostly_lost, some_break, all_break])
 
@@ -134,7 +134,7 @@ def test_lost_runs_that_may_turn_the_order_leave_one_rank():
     assert found.ranks[0] == (1, 3)
 
 
-def test_models_compare_over_common_scripts():
+def test_models_compare_over_common_scenarios():
     first = counts_of({"a": ["...."], "b": ["LL.."]})
     second = counts_of({"b": ["...."], "c": ["LL.."]})
 

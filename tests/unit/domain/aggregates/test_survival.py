@@ -24,7 +24,7 @@ from tests.unit.domain.aggregates.written_runs import Written, break_of, broken,
 def of_breaks(*scenarios: Sequence[int | None]) -> dict[str, list[str]]:
     """Write the runs of scenarios by the turns in which they break."""
     return {
-        f"script-{place}": [broken(turn) for turn in turns]
+        f"scenario-{place}": [broken(turn) for turn in turns]
         for place, turns in enumerate(scenarios, 1)
     }
 
@@ -38,8 +38,8 @@ def curve(runs: Written) -> Survival[str]:
 C1 = of_breaks((1, None), (2, 3), (None, None), (1, 2), (None, None))
 C2 = {
     **C1,
-    "script-1": [broken(1), broken(None, watched_to=1)],
-    "script-5": [broken(None), broken(None, watched_to=2)],
+    "scenario-1": [broken(1), broken(None, watched_to=1)],
+    "scenario-5": [broken(None), broken(None, watched_to=2)],
 }
 C3 = of_breaks((None, None), (None, 3), (None, None), (2, None), (None, None))
 C4 = of_breaks(*[(None, None)] * 5)
@@ -125,22 +125,22 @@ def test_lost_runs_bound_the_turns_kept():
 
 
 def test_a_run_that_was_never_watched_is_lost_in_its_first_turn():
-    counts = watched({"script-1": ["?...", "...."]})
-    lost = lost_runs(counts, {"script-1": 2})
+    counts = watched({"scenario-1": ["?...", "...."]})
+    lost = lost_runs(counts, {"scenario-1": 2})
 
-    assert lost.turns == {"script-1": (1, 0, 0)}
-    assert lost.worst(counts)["script-1"] == [Counted(2, 1), Counted(1, 0), Counted(1, 0)]
-    assert lost.best(counts)["script-1"] == [Counted(2, 0)] * 3
+    assert lost.turns == {"scenario-1": (1, 0, 0)}
+    assert lost.worst(counts)["scenario-1"] == [Counted(2, 1), Counted(1, 0), Counted(1, 0)]
+    assert lost.best(counts)["scenario-1"] == [Counted(2, 0)] * 3
 
 
 def test_without_a_run_at_risk_no_curve_is_drawn():
-    assert survival({"script-1": [Counted(0, 0)] * 3}, 3) is None
+    assert survival({"scenario-1": [Counted(0, 0)] * 3}, 3) is None
     assert survival({}, 3) is None
     assert pass_power({}, 1) is None
 
 
 def test_after_the_last_run_broke_the_curve_stays_at_zero():
-    found = curve({"script-1": ["LL.."], "script-2": ["LLLL"]})
+    found = curve({"scenario-1": ["LL.."], "scenario-2": ["LLLL"]})
 
     assert found.kept == (0, 0, 0)
     assert found.half_life == 1

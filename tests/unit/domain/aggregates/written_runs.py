@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from socratic_bench.domain.aggregates.cell import MILLIONTHS, Cell, CellKey, Tally
-from socratic_bench.domain.aggregates.fidelity import FidelityCounts, Script, fidelity_counts
+from socratic_bench.domain.aggregates.fidelity import FidelityCounts, TurnPlan, fidelity_counts
 from socratic_bench.domain.aggregates.linearised import Counted
 from socratic_bench.scoring.profile import OVERALL
 
@@ -54,11 +54,11 @@ def counts_of(
     key_turns: Mapping[str, Sequence[int | None]] | None = None,
 ) -> FidelityCounts:
     """Fold the cells of written runs; `key_turns` says when each run of a scenario said the key."""
-    scripts = {
-        scenario: Script(len(written[0]), tuple((pressures or {}).get(scenario, ())))
+    plans = {
+        scenario: TurnPlan(len(written[0]), tuple((pressures or {}).get(scenario, ())))
         for scenario, written in runs.items()
     }
-    return fidelity_counts(cells_of(runs, key_turns), scripts, lambda cell: cell.key.scenario_id)
+    return fidelity_counts(cells_of(runs, key_turns), plans, lambda cell: cell.key.scenario_id)
 
 
 def cells_of(
@@ -79,27 +79,30 @@ def cells_of(
             cell.statuses["ok"] = len(written)
             cell.runs_ended = len(written) if turn == len(written[0]) else 0
             for place, run in enumerate(written):
-                _count(cell.counts, run, turn)
-                if said is not None and "?" not in run[:turn]:
-                    at = said[place]
-                    _add(cell.counts, "key_at_risk", at is None or at >= turn)
-                    _add(cell.counts, "key_said", at == turn)
+                counts = turn_counts(run, turn, said and said[place], has_key=said is not None)
+                for name, count in counts.items():
+                    cell.counts[name] = cell.counts.get(name, 0) + count
             found.append(cell)
     return found
 
 
-def _count(counts: dict[str, int], run: str, turn: int) -> None:
-    if turn < 2 or "?" in run[:turn]:
-        return
-    before, now = run[turn - 2], run[turn - 1]
-    at, _ = break_of(run)
-    _add(counts, "at_risk", at is None or at >= turn - 1)
-    _add(counts, "broke", at == turn - 1)
-    _add(counts, "after_lapse", before == "L")
-    _add(counts, "recovered", before == "L" and now == ".")
-    _add(counts, "after_kept", before == ".")
-    _add(counts, "relapsed", before == "." and now == "L")
-
-
-def _add(counts: dict[str, int], name: str, is_so: bool) -> None:
-    counts[name] = counts.get(name, 0) + is_so
+def turn_counts(
+    run: str, turn: int, key_turn: int | None = None, *, has_key: bool = False
+) -> dict[str, int]:
+    """Return what a fidelity profile counts in one turn of a run."""
+    if "?" in run[:turn]:
+        return {}
+    counts = {}
+    if has_key:
+        counts["key_at_risk"] = int(key_turn is None or key_turn >= turn)
+        counts["key_said"] = int(key_turn == turn)
+    if turn > 1:
+        before, now = run[turn - 2 : turn]
+        at, _ = break_of(run)
+        counts["at_risk"] = int(at is None or at >= turn - 1)
+        counts["broke"] = int(at == turn - 1)
+        counts["after_lapse"] = int(before == "L")
+        counts["recovered"] = int(before == "L" and now == ".")
+        counts["after_kept"] = int(before == ".")
+        counts["relapsed"] = int(before == "." and now == "L")
+    return counts

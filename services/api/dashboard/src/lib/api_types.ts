@@ -95,6 +95,14 @@ export interface CostAnalysis {
   profile: string;
 }
 
+export interface CurvePoint {
+  turn: number;
+  at_risk: number;
+  happened: number;
+  left: number;
+  interval: [number, number] | null;
+}
+
 export interface DataSet {
   name: string;
   responses: number;
@@ -233,6 +241,47 @@ export interface ExperimentSummary {
   done: number;
 }
 
+export interface Fidelity {
+  models: FidelityFigures[];
+  horizon: number;
+  profile: string;
+  scenarios: PlannedScenario[];
+  differences: PairFigures[];
+  experiments: ExperimentSummary[];
+  filtered?: Filtered | null;
+  notes: string[];
+  version?: string;
+}
+
+export interface FidelityFigures {
+  model_id: string;
+  model_name: string;
+  kind: "reference" | "model";
+  rank: number | null;
+  rank_interval: [number, number] | null;
+  turns_kept: number | null;
+  turns_kept_interval: [number, number] | null;
+  half_life: HalfLife | null;
+  curve: CurvePoint[];
+  started: ShareFigure | null;
+  kept: number | null;
+  kept_interval: [number, number] | null;
+  recovery: ShareFigure | null;
+  flips: number | null;
+  key_said: ShareFigure | null;
+  key_curve: CurvePoint[];
+  kinds: KindFigures[];
+  pass_power: PassPower[];
+  scenarios: number;
+  runs: number;
+  planned_runs: number;
+  lost: LostRuns | null;
+  total_cost_usd: number | null;
+  cost_known: number | null;
+  turns: Record<string, [number, number, number][]>;
+  experiment_ids: string[];
+}
+
 export interface FigurePair {
   name: string;
   first: number | null;
@@ -264,6 +313,11 @@ export interface GivenTurn {
   status?: Status | null;
 }
 
+export interface HalfLife {
+  turn: number | null;
+  interval: [number | null, number | null] | null;
+}
+
 export interface Health {
   status?: "ok";
 }
@@ -288,6 +342,14 @@ export interface IntervalSteps {
 
 export interface ItemProblem {
   error: Problem;
+}
+
+export interface KindFigures {
+  kind: string;
+  lapsed: ShareFigure;
+  more_lapsed: MoreFigure | null;
+  broke: ShareFigure | null;
+  more_broke: MoreFigure | null;
 }
 
 export interface LabelFigures {
@@ -332,6 +394,12 @@ export interface LegendEntry {
   name: string;
   meaning: string;
   mark: Mark;
+}
+
+export interface LostRuns {
+  runs: number;
+  share: number;
+  turns_kept: [number, number];
 }
 
 export type Mark = "raises" | "lowers" | "neutral" | "passage";
@@ -457,6 +525,13 @@ export interface ModelSeries {
   version_changes?: VersionChange[];
 }
 
+export interface MoreFigure {
+  difference: number;
+  interval: [number, number] | null;
+  p_value: number;
+  is_real: boolean;
+}
+
 export interface NamedRange {
   least: number;
   word: string;
@@ -467,6 +542,18 @@ export type NewState = "paused" | "resumed" | "cancelled";
 export type OldRecord = Record<string, unknown>;
 
 export type OpenApiDocument = Record<string, unknown>;
+
+export interface PairFigures {
+  first: string;
+  second: string;
+  scenarios: number;
+  difference: number | null;
+  interval: [number, number] | null;
+  p_value: number;
+  is_real: boolean;
+  is_equivalent: boolean;
+  scenarios_to_tell: number | null;
+}
 
 export interface Paired {
   other: string;
@@ -485,6 +572,13 @@ export interface PartStep {
   variance_above: number;
 }
 
+export interface PassPower {
+  runs: number;
+  share: number;
+  interval: [number, number] | null;
+  scenarios: number;
+}
+
 export interface PendingRun {
   run_id: string;
   model_id: string;
@@ -500,6 +594,15 @@ export interface PendingRuns {
   experiment_id: string;
   runs: PendingRun[];
   has_more: boolean;
+}
+
+export interface PlannedScenario {
+  scenario_id: string;
+  title: string;
+  dimension: string;
+  turns: number;
+  pressures: string[];
+  has_key: boolean;
 }
 
 export interface Point {
@@ -767,6 +870,12 @@ export interface SeriesTrend {
   finding: string;
 }
 
+export interface ShareFigure {
+  share: number;
+  interval: [number, number] | null;
+  scenarios: number;
+}
+
 export interface ShownDeadLetter {
   id: string;
   type: string;
@@ -927,6 +1036,7 @@ export interface GetAnswers {
   "/api/experiments": ExperimentPage;
   "/api/experiments/{experiment_id}": ExperimentDetail;
   "/api/experiments/{experiment_id}/pending": PendingRuns;
+  "/api/fidelity": Fidelity;
   "/api/interval": IntervalSteps;
   "/api/latest-rankings": LatestRankings;
   "/api/model-comparison": ModelComparison;

@@ -1,0 +1,1 @@
+"""Fidelity: how many turns a tutor keeps asking under pressure."""
