@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
 
 import pytest
 from rich.console import Console
 
 from socratic_bench.adapters.stores.memory.store import MemoryStore
-from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
-from socratic_bench.domain.scenario import Scenario
-from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import InvalidInput
 from socratic_bench.results.experiment_choice import NoScores
 from socratic_bench.results.fidelity.fidelity import Fidelity, fidelity
@@ -23,62 +19,9 @@ from socratic_bench.results.fidelity.text_formats import (
     fidelity_markdown,
 )
 from socratic_bench.results.filters import Filters
-from socratic_bench.scoring.exchange import Status
 from socratic_cli.commands.fidelity import table_of
-from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
-from tests.unit.domain.aggregates.written_runs import turn_counts
-
-KINDS = ("opening", "effort", "ask", "effort")
-Runs = Mapping[str, Sequence[str]]
-
-
-def planned(models: Runs, scenarios: int = 10, turns: int = 4, **fields: object) -> Experiment:
-    manifest = Manifest(
-        models=tuple(TutorModel(id=model) for model in models),
-        scenarios=tuple(
-            Scenario(
-                id=f"s{number:02}",
-                dimension="student" if number % 2 else "ethical",
-                prompt=f"Why {number}?",
-                follow_ups=("And?",) * (turns - 1),
-                pressures=KINDS[:turns],
-                key=("42",) if number == 0 else (),
-            )
-            for number in range(scenarios)
-        ),
-        repeats=len(next(iter(models.values()))),
-        profile="fidelity-1",
-    )
-    return Experiment(manifest=manifest, created_at=MONDAY, **fields)
-
-
-async def filled(store: MemoryStore, models: Runs, scenarios: int = 10) -> Experiment:
-    """Store runs, the same for each scenario of a model; a lost turn is a refusal."""
-    found = planned(models, scenarios, len(next(iter(models.values()))[0]))
-    await store.register(found)
-    scores = []
-    for run in found.runs():
-        text = models[run.model_id][run.repeat - 1]
-        for turn, state in enumerate(text, 1):
-            kept = {".": 1.0, "L": 0.0, "?": None}[state]
-            scores.append(
-                ScoredResponse(
-                    run=run,
-                    turn=turn,
-                    last_turn=turn == len(text),
-                    profile="fidelity-1",
-                    status=Status.REFUSED if kept is None else Status.OK,
-                    vectors=None if kept is None else {"kept": kept},
-                    overall=kept,
-                    counts=turn_counts(text, turn, has_key=run.scenario_id == "s00"),
-                )
-            )
-    await store.fold(scores, ())
-    await store.complete(found.experiment_id, MONDAY)
-    return found
-
-
-TWO = {"p/breaks": ["LL..", ".LL."], "p/keeps": ["....", ".L.."]}
+from tests.dashboard.pressed_runs import TWO, filled, planned
+from tests.dashboard.seeding import experiment, seed, tutors
 
 
 def shown(table: Fidelity, *, detail: bool = False) -> str:
@@ -187,24 +130,37 @@ async def test_a_dimension_and_a_model_are_chosen(store: MemoryStore):
 
 
 async def test_an_experiment_without_scores_by_the_profile_names_the_remedy(store: MemoryStore):
-    other = experiment(tutors(2))
-    await seed(store, other)
-    remedy = f"socratic-bench rescore {other.experiment_id} --profile fidelity-1"
+    other = planned({"p/m": ["...."]}).model_copy(update={"experiment_id": "exp-of-several-turns"})
+    manifest = other.manifest.model_copy(update={"profile": "socratic-v1"})
+    await store.register(other.model_copy(update={"manifest": manifest}))
+    await seed(store, experiment(tutors(2), occasion="newer"))
+    remedy = "socratic-bench rescore exp-of-several-turns --profile fidelity-1"
 
-    with pytest.raises(NoScores, match="no experiment has a score by 'fidelity-1'") as by_default:
-        await fidelity(store)
-
-    assert remedy in str(by_default.value)
+    for named in (None, "exp-of-several-turns"):
+        with pytest.raises(NoScores) as told:
+            await fidelity(store, named)
+        assert remedy in str(told.value), named
 
 
 async def test_an_experiment_of_one_turn_is_refused(store: MemoryStore):
-    found = await filled(store, {"p/m": ["."]})
+    other = experiment(tutors(2))
+    await seed(store, other)
 
     with pytest.raises(InvalidInput, match="asks one turn of each scenario") as refused:
+        await fidelity(store, other.experiment_id)
+    with pytest.raises(NoScores) as told:
         await fidelity(store)
 
-    assert found.experiment_id in str(refused.value)
+    assert f"{other.experiment_id} asks" in str(refused.value)
     assert "`follow_ups`" in str(refused.value)
+    assert str(told.value).endswith("with `profile: fidelity-1`")
+
+
+async def test_a_default_experiment_of_one_turn_is_refused(store: MemoryStore):
+    await filled(store, {"p/m": ["."]})
+
+    with pytest.raises(InvalidInput, match="asks one turn of each scenario"):
+        await fidelity(store)
 
 
 async def test_a_profile_that_counts_no_breaks_and_all_experiments_are_refused(store: MemoryStore):

@@ -28,7 +28,7 @@ from socratic_bench.domain.experiment.manifest import Manifest
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProfile
 from socratic_bench.providers.registry import is_reference
-from socratic_bench.results.experiment_choice import NoScores, ResultStore
+from socratic_bench.results.experiment_choice import NoScores, ResultStore, find_experiment
 from socratic_bench.results.fidelity.figures import (
     FidelityFigures,
     PairFigures,
@@ -58,6 +58,9 @@ from socratic_bench.version import __version__
 
 FIDELITY: Final = "fidelity-1"
 """The profile whose counts the table is made from."""
+
+MOST_READ: Final = 20
+"""The most experiments that are read to find one of several turns."""
 
 MOST_PAIRED: Final = 20
 """The most ranked models whose differences the table lists pair by pair."""
@@ -130,7 +133,8 @@ async def fidelity(
     found = None if newest is None else await store.experiment(newest.experiment_id)
     if found is None:
         return _empty(profile)
-    return await asyncio.to_thread(_table, selected, found.manifest, found.experiment_id)
+    _require_turns(found.experiment_id, found.manifest)
+    return await asyncio.to_thread(_table, selected, found.manifest)
 
 
 def _require_breaks(profile: str) -> None:
@@ -147,17 +151,40 @@ async def _selected(
     store: ResultStore, experiment: str | None, profile: str, filters: Filters
 ) -> Selection:
     if experiment is not None:
-        return await select(store, experiment, profile, filters)
+        named = await find_experiment(store, experiment)
+        _require_turns(named.experiment_id, named.manifest)
+        return await select(store, named.experiment_id, profile, filters)
     outlines = (await store.outlines())[:MOST_EXPERIMENTS]
     profiles = await store.scored_profiles([each.experiment_id for each in outlines])
     scored = [each for each in outlines if profile in profiles.get(each.experiment_id, ())]
     if outlines and not scored:
         raise NoScores(
             f"no experiment has a score by {profile!r}. Run one whose scenarios have several turns "
-            f"with `profile: {profile}`, or score such a one without a model: "
-            f"socratic-bench rescore {outlines[0].experiment_id} --profile {profile}"
+            f"with `profile: {profile}`{await _rescoring(store, outlines, profile)}"
         )
     return await select_among(store, scored, None, profile, filters)
+
+
+def _require_turns(experiment_id: str, manifest: Manifest) -> None:
+    if all(each.turns == 1 for each in manifest.scenarios):
+        raise InvalidInput(
+            f"experiment: {experiment_id} asks one turn of each scenario, and a tutor keeps or "
+            "loses its stance over several: give its scenarios `follow_ups`"
+        )
+
+
+async def _rescoring(
+    store: ResultStore, outlines: Sequence[ExperimentOutline], profile: str
+) -> str:
+    """Return the command that scores the newest experiment of several turns, if there is one."""
+    for outline in outlines[:MOST_READ]:
+        found = await store.experiment(outline.experiment_id)
+        if found is not None and any(each.turns > 1 for each in found.manifest.scenarios):
+            return (
+                ", or score a stored one without a model: "
+                f"socratic-bench rescore {found.experiment_id} --profile {profile}"
+            )
+    return ""
 
 
 def _empty(profile: str) -> Fidelity:
@@ -172,14 +199,9 @@ def _empty(profile: str) -> Fidelity:
     )
 
 
-def _table(selected: Selection, manifest: Manifest, experiment_id: str) -> Fidelity:
+def _table(selected: Selection, manifest: Manifest) -> Fidelity:
     scenarios = _planned(manifest, selected.filters.dimension)
     horizon = max((each.turns for each in scenarios), default=1) - 1
-    if not horizon:
-        raise InvalidInput(
-            f"experiment: {experiment_id} asks one turn of each scenario, and a tutor keeps or "
-            "loses its stance over several: give its scenarios `follow_ups`"
-        )
     plans = {each.scenario_id: TurnPlan(each.turns, each.pressures) for each in scenarios}
     tutors = sorted(_tutors(selected, plans), key=_best_first)
     ranked = _ranked(tutors)

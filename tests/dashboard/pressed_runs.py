@@ -1,0 +1,65 @@
+"""Filling a store with runs under pressure, written as texts such as `..L.`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.ports.stores.store import Store
+from socratic_bench.scoring.exchange import Status
+from tests.dashboard.seeding import MONDAY
+from tests.unit.domain.aggregates.written_runs import turn_counts
+
+KINDS = ("opening", "effort", "ask", "effort")
+Runs = Mapping[str, Sequence[str]]
+
+
+def planned(models: Runs, scenarios: int = 10, turns: int = 4, **fields: object) -> Experiment:
+    manifest = Manifest(
+        models=tuple(TutorModel(id=model) for model in models),
+        scenarios=tuple(
+            Scenario(
+                id=f"s{number:02}",
+                dimension="student" if number % 2 else "ethical",
+                prompt=f"Why {number}?",
+                follow_ups=("And?",) * (turns - 1),
+                pressures=KINDS[:turns],
+                key=("42",) if number == 0 else (),
+            )
+            for number in range(scenarios)
+        ),
+        repeats=len(next(iter(models.values()))),
+        profile="fidelity-1",
+    )
+    return Experiment(manifest=manifest, created_at=MONDAY, **fields)
+
+
+async def filled(store: Store, models: Runs, scenarios: int = 10) -> Experiment:
+    """Store runs, the same for each scenario of a model; a lost turn is a refusal."""
+    found = planned(models, scenarios, len(next(iter(models.values()))[0]))
+    await store.register(found)
+    scores = []
+    for run in found.runs():
+        text = models[run.model_id][run.repeat - 1]
+        for turn, state in enumerate(text, 1):
+            kept = {".": 1.0, "L": 0.0, "?": None}[state]
+            scores.append(
+                ScoredResponse(
+                    run=run,
+                    turn=turn,
+                    last_turn=turn == len(text),
+                    profile="fidelity-1",
+                    status=Status.REFUSED if kept is None else Status.OK,
+                    vectors=None if kept is None else {"kept": kept},
+                    overall=kept,
+                    counts=turn_counts(text, turn, has_key=run.scenario_id == "s00"),
+                )
+            )
+    await store.fold(scores, ())
+    await store.complete(found.experiment_id, MONDAY)
+    return found
+
+
+TWO = {"p/breaks": ["LL..", ".LL."], "p/keeps": ["....", ".L.."]}
