@@ -23,11 +23,12 @@ from tests.benchmarks.services import (
     slow_model_in_functions,
     visible_latency,
 )
-from tests.benchmarks.statistics import interval_coverage
+from tests.benchmarks.statistics import fidelity_coverage, interval_coverage
 
 if __name__ == "__main__":
     scoring_speed.main()
     interval_coverage.main()
+    fidelity_coverage.main()
     api_throughput.main()
     embedded_throughput.main()
     distributed_throughput.main()

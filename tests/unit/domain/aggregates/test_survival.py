@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -17,6 +18,12 @@ from socratic_bench.domain.aggregates.survival import (
     lost_runs,
     pass_power,
     survival,
+)
+from tests.benchmarks.statistics.fidelity_coverage import (
+    Pressed,
+    false_differences,
+    half_life,
+    measure,
 )
 from tests.unit.domain.aggregates.written_runs import Written, break_of, broken, watched
 
@@ -266,3 +273,31 @@ def test_pass_power_counts_the_choices_of_runs_that_all_keep(runs, several):
     else:
         assert found.value == pytest.approx(float(sum(shares) / len(shares)))
         assert len(found.deviations) == len(shares)
+
+
+@pytest.mark.parametrize(
+    "tutor",
+    [half_life(3), half_life(5, lost=0.02), Pressed(24, 3, 0.002), Pressed(15, 3, 0, broken=0.05)],
+    ids=repr,
+)
+def test_an_interval_of_turns_kept_covers_the_truth(tutor: Pressed) -> None:
+    found = measure(tutor, 120)
+
+    assert found.coverage >= 0.93
+    assert found.least_of_curve >= 0.93
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_equal_tutors_seldom_look_different(*, alike: bool) -> None:
+    tutor = half_life(3, scenarios=15, likeness=0.3)
+
+    assert false_differences(tutor, 120, alike=alike) <= 0.06
+
+
+def test_tutors_of_different_half_lives_look_different() -> None:
+    rng = random.Random(1)
+    pairs = [(half_life(8).draw(rng), half_life(3).draw(rng)) for _ in range(50)]
+
+    shown = [linearised_difference(a.mean_share, b.mean_share).p_value <= 0.05 for a, b in pairs]
+
+    assert sum(shown) >= 40
