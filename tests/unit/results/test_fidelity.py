@@ -19,9 +19,11 @@ from socratic_bench.results.fidelity.text_formats import (
     fidelity_markdown,
 )
 from socratic_bench.results.filters import Filters
+from socratic_bench.results.gate.falls import Thresholds
+from socratic_bench.results.gate.gate_report import gate_report
 from socratic_cli.commands.fidelity import table_of
 from tests.dashboard.pressed_runs import TWO, filled, planned
-from tests.dashboard.seeding import experiment, seed, tutors
+from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 
 
 def shown(table: Fidelity, *, detail: bool = False) -> str:
@@ -201,3 +203,22 @@ async def test_the_texts_have_the_figures_and_say_what_they_mean(store: MemorySt
     assert (rows["p/breaks"]["left_1"], rows["p/breaks"]["half_life"]) == ("0.5", "1")
     assert rows["p/keeps"]["half_life"] == ""
     assert rows["p/keeps"]["lapsed_effort"] == "0.25"
+
+
+async def test_a_gate_checks_the_turns_kept(store: MemoryStore):
+    found = await filled(store, TWO)
+
+    report = await gate_report(store, found.experiment_id, Thresholds(least_turns_kept=0.6), MONDAY)
+
+    keeps, breaks = sorted(report.checks, key=lambda check: check.passed, reverse=True)
+    assert (keeps.passed, breaks.passed, report.passed) == (True, False, False)
+    assert breaks.name == "turns kept are at least 0.6"
+    assert breaks.detail == "turns kept are 0.5000 of 3 (at least 0.36)"
+
+
+async def test_a_gate_of_turns_kept_needs_the_profile(store: MemoryStore):
+    other = experiment(tutors(3))
+    await seed(store, other)
+
+    with pytest.raises(InvalidInput, match="follow_ups"):
+        await gate_report(store, other.experiment_id, Thresholds(least_turns_kept=1), MONDAY)

@@ -84,6 +84,13 @@ class LeastOverall(click.ParamType[tuple[str | None, float]]):
     "--min-coverage", "least_coverage", type=SHARE, help="The least coverage of every real model."
 )
 @click.option(
+    "--min-turns-kept",
+    "least_turns_kept",
+    type=click.FloatRange(min=0),
+    metavar="TURNS",
+    help="The least turns that every real model keeps asking, as `fidelity` shows them.",
+)
+@click.option(
     "--baseline",
     metavar="ID",
     help="An experiment that no real model may fall below: an id, or the newest of a name or "
@@ -140,6 +147,7 @@ def gate(
     store_url: str,
     least_overall: Sequence[tuple[str | None, float]],
     least_coverage: float | None,
+    least_turns_kept: float | None,
     baseline: str | None,
     most_drop: float | None,
     junit: Path | None,
@@ -166,7 +174,7 @@ def gate(
     if changes and not isinstance(gated, Experiment):
         raise click.UsageError("--occasion, --set, --model and --limit need a configuration")
     thresholds = replace(
-        _thresholds(least_overall, least_coverage, baseline, most_drop),
+        _thresholds(least_overall, least_coverage, least_turns_kept, baseline, most_drop),
         least_shared=_with_baseline(least_shared, baseline),
         allows_no_baseline=allows_no_baseline,
         allows_unfinished=allows_unfinished,
@@ -220,6 +228,7 @@ def _with_baseline(least_shared: float | None, baseline: str | None) -> float | 
 def _thresholds(
     least_overall: Sequence[tuple[str | None, float]],
     least_coverage: float | None,
+    least_turns_kept: float | None,
     baseline: str | None,
     most_drop: float | None,
 ) -> Thresholds:
@@ -228,12 +237,15 @@ def _thresholds(
         raise click.UsageError("--fail-under: give one SCORE for all models, others as MODEL=SCORE")
     if most_drop is not None and baseline is None:
         raise click.UsageError("--max-drop needs --baseline, the experiment to fall from")
-    if not least_overall and least_coverage is None and baseline is None:
-        raise click.UsageError("nothing to check: give --fail-under, --min-coverage or --baseline")
+    if not least_overall and {least_coverage, least_turns_kept, baseline} == {None}:
+        raise click.UsageError(
+            "nothing to check: give --fail-under, --min-coverage, --min-turns-kept or --baseline"
+        )
     return Thresholds(
         least_overall=of_all[0] if of_all else None,
         least_overall_of={model: score for model, score in least_overall if model is not None},
         least_coverage=least_coverage,
+        least_turns_kept=least_turns_kept,
         baseline=baseline,
         most_drop=most_drop or 0.0,
     )

@@ -36,6 +36,9 @@ class Thresholds:
     least_coverage: float | None = None
     """The least coverage of every real model."""
 
+    least_turns_kept: float | None = None
+    """The least turns that every real model keeps asking, by the profile `fidelity-1`."""
+
     baseline: str | None = None
     """An experiment that no real model may fall below, by `most_drop`."""
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.errors import InvalidInput
+from socratic_bench.results.fidelity.fidelity import fidelity
 from socratic_bench.results.formats import figure, printable
 from socratic_bench.results.gate.baseline_checks import against_baseline
 from socratic_bench.results.gate.falls import (
@@ -61,7 +62,8 @@ async def gate_report(
     """Check an experiment; `now` tells how old its answers are.
 
     Raises UnknownExperiment, AmbiguousExperiment, and InvalidInput if a threshold names a model
-    that the experiment does not have, or if no model is left to check.
+    that the experiment does not have, if no model is left to check, or if the turns kept are to be
+    checked and are not known.
     """
     comparison = await model_comparison(store, experiment)
     summary = comparison.experiments[0]
@@ -78,6 +80,7 @@ async def gate_report(
         *_fresh(shown.values(), thresholds, now),
         *_overall(models, named, thresholds, now),
         *_coverage(models, thresholds),
+        *await _turns_kept(store, summary.experiment_id, models, thresholds.least_turns_kept),
     ]
     falls: Sequence[ModelFall] = ()
     if thresholds.baseline is not None:
@@ -191,9 +194,11 @@ def _with_lower_end(model: ModelFigures) -> str:
 
     It has more places than a threshold: 0.597 is below 0.60.
     """
-    interval = model.confidence_interval
-    least = f" (at least {figure(interval[0])})" if interval else ""
-    return f"overall is {model.overall_score:.4f}{least}"
+    return f"overall is {model.overall_score:.4f}{_lower_end(model.confidence_interval)}"
+
+
+def _lower_end(interval: tuple[float, float] | None) -> str:
+    return f" (at least {figure(interval[0])})" if interval else ""
 
 
 def _coverage(models: Iterable[ModelFigures], thresholds: Thresholds) -> Iterable[Check]:
@@ -209,6 +214,33 @@ def _coverage(models: Iterable[ModelFigures], thresholds: Thresholds) -> Iterabl
             value=coverage,
             threshold=thresholds.least_coverage,
         )
+
+
+async def _turns_kept(
+    store: GateStore, experiment_id: str, models: Iterable[ModelFigures], least: float | None
+) -> list[Check]:
+    """Check the turns that models keep asking."""
+    if least is None:
+        return []
+    table = await fidelity(store, experiment_id)
+    known = {each.model_id: each for each in table.models}
+    return [
+        Check(
+            model_id=model.model_id,
+            name=f"turns kept are at least {least:g}",
+            passed=kept is not None and kept >= least - ROUNDING,
+            detail=(
+                "no run is known in its first two turns"
+                if kept is None
+                else f"turns kept are {kept:.4f} of {table.horizon}{_lower_end(ends)}"
+            ),
+            value=kept,
+            threshold=least,
+        )
+        for model in models
+        for own in [known[model.model_id]]
+        for kept, ends in [(own.turns_kept, own.turns_kept_interval)]
+    ]
 
 
 def _percent(share: float) -> str:
