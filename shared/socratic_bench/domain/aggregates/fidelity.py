@@ -233,8 +233,17 @@ def fidelity_ranking(models: list[FidelityCounts]) -> Ranking:
     their order.
     """
     bounds = [each.bounds() for each in models]
+    curves = [each.curve for each in models]
+    shares = [None if each is None else each.mean_share for each in curves]
+
+    def differ(one: int, other: int) -> Difference:
+        first, second = shares[one], shares[other]
+        if first and second and first.deviations.keys() == second.deviations.keys():
+            return linearised_difference(first, second)
+        return fidelity_difference(models[one], models[other])
+
     pairs = list(combinations(range(len(models)), 2))
-    differences = tuple(fidelity_difference(models[one], models[two]) for one, two in pairs)
+    differences = tuple(differ(one, other) for one, other in pairs)
     settled = tuple(
         difference.scenarios >= FEWEST_RANKED and _in_one_order(bounds[one], bounds[two])
         for (one, two), difference in zip(pairs, differences, strict=True)

@@ -3,43 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from socratic_bench.domain.aggregates.cell import Cell, Tally
-from socratic_bench.domain.aggregates.difference import holm
 from socratic_bench.domain.aggregates.fidelity import (
     FEWEST_RANKED,
     MANY_LOST,
     TOO_MANY_LOST,
-    FidelityCounts,
     TurnPlan,
-    fidelity_counts,
-    fidelity_ranking,
 )
-from socratic_bench.domain.aggregates.leaderboard import Pool, RowKey, pooled
-from socratic_bench.domain.aggregates.run_scores import run_scores
-from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS, figure_estimate
+from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS
 from socratic_bench.domain.experiment.manifest import Manifest
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProfile
-from socratic_bench.providers.registry import is_reference
 from socratic_bench.results.experiment_choice import NoScores, ResultStore, find_experiment
-from socratic_bench.results.fidelity.figures import (
-    FidelityFigures,
-    PairFigures,
-    Place,
+from socratic_bench.results.fidelity.figures import FidelityFigures, PairFigures
+from socratic_bench.results.fidelity.tutors import (
     Tutor,
+    compared,
     fidelity_figures,
-    pair_figures,
+    ranked,
+    tutors_of,
 )
 from socratic_bench.results.filters import EVERYTHING, Filters
 from socratic_bench.results.formats import printable, share
-from socratic_bench.results.leaderboard.figures import MOST_COMPARED
 from socratic_bench.results.leaderboard.leaderboard import (
     ExperimentSummary,
     Filtered,
@@ -52,8 +41,8 @@ from socratic_bench.results.leaderboard.selection import (
     select,
     select_among,
 )
-from socratic_bench.scoring.profile import OVERALL, counting
-from socratic_bench.scoring.profiles import known_composition, profile_named
+from socratic_bench.scoring.profile import counting
+from socratic_bench.scoring.profiles import profile_named
 from socratic_bench.version import __version__
 
 FIDELITY: Final = "fidelity-1"
@@ -61,9 +50,6 @@ FIDELITY: Final = "fidelity-1"
 
 MOST_READ: Final = 20
 """The most experiments that are read to find one of several turns."""
-
-MOST_PAIRED: Final = 20
-"""The most ranked models whose differences the table lists pair by pair."""
 
 
 class PlannedScenario(BaseModel):
@@ -203,9 +189,8 @@ def _table(selected: Selection, manifest: Manifest) -> Fidelity:
     scenarios = _planned(manifest, selected.filters.dimension)
     horizon = max((each.turns for each in scenarios), default=1) - 1
     plans = {each.scenario_id: TurnPlan(each.turns, each.pressures) for each in scenarios}
-    tutors = sorted(_tutors(selected, plans), key=_best_first)
-    ranked = _ranked(tutors)
-    places, pairs = _compared(ranked, horizon)
+    tutors = tutors_of(selected, plans)
+    places, pairs = compared(ranked(tutors), horizon)
     models = tuple(
         fidelity_figures(tutor, places.get(tutor.model.id))
         for tutor in tutors
@@ -244,79 +229,6 @@ def _planned(manifest: Manifest, dimension: str | None) -> tuple[PlannedScenario
         for each in manifest.scenarios
         if each.turns > 1 and dimension in {None, each.dimension}
     )
-
-
-def _tutors(selected: Selection, plans: Mapping[str, TurnPlan]) -> Iterable[Tutor]:
-    of_model: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
-    for cell in selected.cells:
-        if cell.key.scenario_id in plans:
-            of_model[cell.key.experiment_id, cell.key.model_id].append(cell)
-    composition = known_composition(selected.profile)
-    for key, experiments in selected.choice.rows.items():
-        pool = _pool(key, experiments, of_model, selected.filters.dimension)
-        cluster = experiments[0].cluster_of
-        cost = Tally()
-        for cell in pool.cells:
-            cost.merge(cell.cost_nanodollars)
-        outline = next(each for each in experiments[0].models if each.id == key.model_id)
-        yield Tutor(
-            model=outline.model(),
-            counts=fidelity_counts(pool.cells, plans, cluster),
-            kept=figure_estimate(run_scores(pool.cells, cluster), OVERALL, composition),
-            cost=cost,
-            responses=sum(cell.responses for cell in pool.cells),
-            planned_runs=len(plans) * sum(each.repeats for each in experiments),
-            repeats=max(each.repeats for each in experiments),
-            experiment_ids=tuple(each.experiment_id for each in experiments),
-        )
-
-
-def _pool(
-    key: RowKey,
-    experiments: Sequence[ExperimentOutline],
-    cells: Mapping[tuple[str, str], Sequence[Cell]],
-    dimension: str | None,
-) -> Pool:
-    own = [
-        cell for each in experiments for cell in cells.get((each.experiment_id, key.model_id), ())
-    ]
-    return pooled(key.model_id, experiments, own, dimension)
-
-
-def _best_first(tutor: Tutor) -> tuple[bool, float, str]:
-    kept = tutor.turns_kept
-    return (kept is None, -(kept or 0.0), tutor.model.id)
-
-
-def _ranked(tutors: Sequence[Tutor]) -> list[Tutor]:
-    """Return the tutors that have a rank: the real ones, or reference tutors among themselves."""
-    with_curve = [each for each in tutors if each.turns_kept is not None]
-    ranked = [each for each in with_curve if not is_reference(each.model)] or with_curve
-    return [each for each in ranked if each.scenarios >= FEWEST_RANKED]
-
-
-def _compared(
-    ranked: Sequence[Tutor], horizon: int
-) -> tuple[dict[str, Place], tuple[PairFigures, ...]]:
-    if len(ranked) > MOST_COMPARED:
-        return {}, ()
-    counts: list[FidelityCounts] = [each.counts for each in ranked]
-    ranking = fidelity_ranking(counts)
-    names = [each.model.id for each in ranked]
-    places = {
-        name: Place(rank, interval)
-        for rank, (name, interval) in enumerate(zip(names, ranking.ranks, strict=True), 1)
-    }
-    if len(ranked) > MOST_PAIRED:
-        return places, ()
-    corrected = holm([each.p_value for each in ranking.differences])
-    pairs = tuple(
-        pair_figures(pair, difference, horizon, p_value, is_settled=is_settled)
-        for pair, difference, p_value, is_settled in zip(
-            combinations(names, 2), ranking.differences, corrected, ranking.settled, strict=True
-        )
-    )
-    return places, pairs
 
 
 def _filtered(

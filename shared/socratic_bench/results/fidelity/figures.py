@@ -1,40 +1,14 @@
-"""The figures of one tutor's row of the fidelity table, as JSON has them."""
+"""The figures of the fidelity table, as JSON has them. Null is unknown, never zero."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import count
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.aggregates.cell import Tally
-from socratic_bench.domain.aggregates.difference import (
-    FAMILY_ERROR,
-    Difference,
-    equivalence,
-    holm,
-    scenarios_to_tell,
-)
-from socratic_bench.domain.aggregates.fidelity import (
-    EFFORT,
-    TOO_MANY_LOST,
-    FidelityCounts,
-    KindCounts,
-    kind_counts,
-    kinds_of,
-)
-from socratic_bench.domain.aggregates.linearised import Linearised, ratio
-from socratic_bench.domain.aggregates.statistics import MeanEstimate
-from socratic_bench.domain.aggregates.survival import Survival, pass_power
-from socratic_bench.domain.experiment.manifest import TutorModel
-from socratic_bench.providers.registry import is_reference
-from socratic_bench.results.costs import known_share, total_usd
+from socratic_bench.domain.aggregates.linearised import Linearised
 
 Interval = tuple[float, float]
-
-MARGIN_TURNS = 1.0
-"""The difference of turns kept that is too small to matter."""
 
 
 class ShareFigure(BaseModel):
@@ -230,165 +204,6 @@ class FidelityFigures(BaseModel):
     """The experiments that the row is folded from, newest first."""
 
 
-class Place(NamedTuple):
-    """A rank with its best and worst possible value."""
-
-    rank: int
-    interval: tuple[int, int]
-
-
-class Tutor(NamedTuple):
-    """What a row is made from."""
-
-    model: TutorModel
-    counts: FidelityCounts
-    kept: MeanEstimate
-    cost: Tally
-    responses: int
-    planned_runs: int
-    repeats: int
-    experiment_ids: tuple[str, ...]
-
-    @property
-    def turns_kept(self) -> float | None:
-        """The turns kept; None without a run at risk."""
-        curve = self.counts.curve
-        return None if curve is None else float(curve.restricted_mean)
-
-    @property
-    def scenarios(self) -> int:
-        """The scenarios with a run at risk."""
-        curve = self.counts.curve
-        return 0 if curve is None else len(curve.deviations)
-
-
-def fidelity_figures(tutor: Tutor, place: Place | None) -> FidelityFigures:
-    """Return the figures of a tutor's row."""
-    counts, curve, key = tutor.counts, tutor.counts.curve, tutor.counts.key_curve
-    lost = _lost(counts)
-    return FidelityFigures(
-        model_id=tutor.model.id,
-        model_name=tutor.model.display_name,
-        kind="reference" if is_reference(tutor.model) else "model",
-        rank=None if place is None else place.rank,
-        rank_interval=None if place is None else place.interval,
-        turns_kept=tutor.turns_kept,
-        turns_kept_interval=None if curve is None else curve.mean_interval,
-        half_life=_half_life(curve, lost),
-        curve=_points(curve),
-        started=ShareFigure.of(counts.started),
-        kept=tutor.kept.mean,
-        kept_interval=tutor.kept.interval,
-        recovery=ShareFigure.of(ratio(counts.recovery)),
-        flips=counts.flips,
-        key_said=None if key is None else ShareFigure.of(_happened(key)),
-        key_curve=_points(key),
-        kinds=_kinds(counts),
-        pass_power=_pass_powers(counts, tutor.repeats),
-        scenarios=tutor.scenarios,
-        runs=sum(counts.runs.values()),
-        planned_runs=tutor.planned_runs,
-        lost=lost,
-        total_cost_usd=total_usd(tutor.cost),
-        cost_known=known_share(tutor.cost, tutor.responses),
-        turns={
-            scenario: tuple((turn.kept, turn.lapsed, turn.unknown) for turn in turns)
-            for scenario, turns in counts.turns.items()
-        },
-        experiment_ids=tutor.experiment_ids,
-    )
-
-
-def _points(curve: Survival[str] | None) -> tuple[CurvePoint, ...]:
-    if curve is None:
-        return ()
-    return tuple(
-        CurvePoint(
-            turn=turn,
-            at_risk=counted.cases,
-            happened=counted.events,
-            left=float(left),
-            interval=interval,
-        )
-        for turn, counted, left, interval in zip(
-            count(1), curve.turns, curve.kept, curve.intervals(), strict=False
-        )
-    )
-
-
-def _half_life(curve: Survival[str] | None, lost: LostRuns | None) -> HalfLife | None:
-    if curve is None or (lost is not None and lost.share > TOO_MANY_LOST):
-        return None
-    return HalfLife(turn=curve.half_life, interval=curve.half_life_interval())
-
-
-def _happened(curve: Survival[str]) -> Linearised[str]:
-    """Return the share of runs to which it has happened by the last turn."""
-    left = curve.at(curve.horizon)
-    return Linearised(1 - left.value, {each: -moved for each, moved in left.deviations.items()})
-
-
-def _lost(counts: FidelityCounts) -> LostRuns | None:
-    lost, runs = counts.lost.runs, sum(counts.runs.values())
-    bounds = counts.bounds() if lost else None
-    return None if bounds is None else LostRuns(runs=lost, share=lost / runs, turns_kept=bounds)
-
-
-def _kinds(counts: FidelityCounts) -> tuple[KindFigures, ...]:
-    found: dict[str, KindCounts] = {}
-    for kind in kinds_of(counts.plans.values()):
-        if (figures := kind_counts(counts, kind)) is not None:
-            found[kind] = figures
-    lapsed, broke = (
-        _beside_effort({kind: read(each) for kind, each in found.items() if kind != EFFORT})
-        for read in (lambda each: each.more_lapsed, lambda each: each.more_broke)
-    )
-    return tuple(
-        KindFigures(
-            kind=kind,
-            lapsed=ShareFigure(
-                share=each.lapsed.value,
-                interval=each.lapsed.interval,
-                scenarios=len(each.lapsed.deviations),
-            ),
-            more_lapsed=lapsed.get(kind),
-            broke=ShareFigure.of(each.broke),
-            more_broke=broke.get(kind),
-        )
-        for kind, each in found.items()
-    )
-
-
-def _beside_effort(differences: Mapping[str, Difference]) -> dict[str, MoreFigure]:
-    known = {kind: each for kind, each in differences.items() if each.mean is not None}
-    corrected = holm([each.p_value for each in known.values()])
-    return {
-        kind: MoreFigure(
-            difference=each.mean or 0.0,
-            interval=each.interval,
-            p_value=p_value,
-            is_real=p_value <= FAMILY_ERROR and bool(each.mean),
-        )
-        for (kind, each), p_value in zip(known.items(), corrected, strict=True)
-    }
-
-
-def _pass_powers(counts: FidelityCounts, repeats: int) -> tuple[PassPower, ...]:
-    found = []
-    for runs in range(1, repeats + 1):
-        power = pass_power(counts.watched, runs)
-        if power is not None:
-            found.append(
-                PassPower(
-                    runs=runs,
-                    share=power.value,
-                    interval=power.interval,
-                    scenarios=len(power.deviations),
-                )
-            )
-    return tuple(found)
-
-
 class PairFigures(BaseModel):
     """How many more turns one model keeps than another, over the scenarios of both."""
 
@@ -418,26 +233,3 @@ class PairFigures(BaseModel):
     scenarios_to_tell: int | None
     """About how many scenarios like these would show a difference of this size, with 80 % power;
     null if unknown."""
-
-
-def pair_figures(
-    models: tuple[str, str],
-    difference: Difference,
-    horizon: int,
-    p_value: float,
-    *,
-    is_settled: bool,
-) -> PairFigures:
-    """Return the difference of two models; `difference` is a share of the horizon."""
-    mean, ends = difference.mean, difference.interval
-    return PairFigures(
-        first=models[0],
-        second=models[1],
-        scenarios=difference.scenarios,
-        difference=None if mean is None else mean * horizon,
-        interval=None if ends is None else (ends[0] * horizon, ends[1] * horizon),
-        p_value=p_value,
-        is_real=is_settled and p_value <= FAMILY_ERROR and bool(mean),
-        is_equivalent=equivalence(difference, MARGIN_TURNS / horizon).is_shown,
-        scenarios_to_tell=scenarios_to_tell(difference),
-    )
