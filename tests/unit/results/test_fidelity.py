@@ -198,6 +198,8 @@ async def test_the_texts_have_the_figures_and_say_what_they_mean(store: MemorySt
     assert "1 (1 to 2)" in text
     assert "(pass^k): 100 % for 1, 100 % for 2" in detailed
     assert "no break yet" in detailed
+    assert "p/keeps \u2212 p/breaks" in detailed
+    assert "+2.50*" in detailed
     assert r"p/\*bold\*&#124;=x" in markdown
     assert (rows["p/breaks"]["turns_kept"], rows["p/breaks"]["horizon"]) == ("0.5", "3")
     assert (rows["p/breaks"]["left_1"], rows["p/breaks"]["half_life"]) == ("0.5", "1")

@@ -54,6 +54,14 @@ _KINDS: Final = (
     TableColumn("broke", drop=1),
 )
 
+_PAIRS: Final = (
+    TableColumn("tutors", "left", is_name=True),
+    TableColumn("turns"),
+    TableColumn("95 % interval", "center", drop=2),
+    TableColumn("p", "left", drop=3),
+    TableColumn("shown to be", "left", drop=1),
+)
+
 
 def table_of(table: Fidelity, *, detail: bool) -> RenderableType:
     """Make the table of tutors; `detail` gives each one's curve and kinds of pressure below."""
@@ -67,6 +75,7 @@ def table_of(table: Fidelity, *, detail: bool) -> RenderableType:
     if detail:
         for model in table.models:
             parts += _block(model)
+        parts += _pairs(table)
     lines = (Text(each, style="dim") for each in fidelity_sentences(table))
     return Group(*parts, Text(), *lines)
 
@@ -102,6 +111,26 @@ def _block(model: FidelityFigures) -> Iterator[RenderableType]:
         yield FittingTable(_KINDS, kinds, _REMEDY)
     yield Text()
     yield Text(_beside(model), style="dim")
+
+
+def _pairs(table: Fidelity) -> Iterator[RenderableType]:
+    """Show the difference of each pair of ranked tutors that the table shows."""
+    names = {each.model_id: each.model_name for each in table.models}
+    pairs = [
+        (
+            f"{name_of(names[each.first])} \u2212 {name_of(names[each.second])}",
+            signed(each.difference) + ("*" if each.is_real else " "),
+            MISSING if each.interval is None else " to ".join(map(signed, each.interval)),
+            p_value(each.p_value),
+            "less than one turn" if each.is_equivalent else "",
+        )
+        for each in table.differences
+        if each.first in names and each.second in names
+    ]
+    if pairs:
+        yield Text()
+        yield Text("Differences in turns kept; a star marks different ranks:", style="dim")
+        yield FittingTable(_PAIRS, pairs, _REMEDY)
 
 
 def _more(found: MoreFigure | None) -> tuple[str, str, str]:
