@@ -16,7 +16,7 @@ KINDS = ("opening", "effort", "ask", "effort")
 Runs = Mapping[str, Sequence[str]]
 
 
-def planned(models: Runs, scenarios: int = 10, turns: int = 4, **fields: object) -> Experiment:
+def planned(models: Runs, scenarios: int = 10, turns: int = 4) -> Experiment:
     manifest = Manifest(
         models=tuple(TutorModel(id=model) for model in models),
         scenarios=tuple(
@@ -33,7 +33,7 @@ def planned(models: Runs, scenarios: int = 10, turns: int = 4, **fields: object)
         repeats=len(next(iter(models.values()))),
         profile="fidelity-1",
     )
-    return Experiment(manifest=manifest, created_at=MONDAY, **fields)
+    return Experiment(manifest=manifest, created_at=MONDAY)
 
 
 async def filled(store: Store, models: Runs, scenarios: int = 10) -> Experiment:

@@ -94,8 +94,11 @@ def fidelity_columns(table: Fidelity) -> tuple[FidelityColumn, ...]:
             "half-life",
             lambda each: half_life_text(each.half_life, table.horizon),
             {
-                "half_life": lambda each: each.half_life and each.half_life.turn,
-                **_bounds("half_life", lambda each: each.half_life and each.half_life.interval),
+                "half_life": lambda each: None if each.half_life is None else each.half_life.turn,
+                **_bounds(
+                    "half_life",
+                    lambda each: None if each.half_life is None else each.half_life.interval,
+                ),
             },
             align="center",
             drop=5,
@@ -109,12 +112,8 @@ def fidelity_columns(table: Fidelity) -> tuple[FidelityColumn, ...]:
             {
                 "lost_runs": lambda each: 0 if each.lost is None else each.lost.runs,
                 "runs": lambda each: each.runs,
-                **{
-                    f"turns_kept_{name}": lambda each, side=side: (
-                        each.turns_kept if each.lost is None else each.lost.turns_kept[side]
-                    )
-                    for side, name in enumerate(("worst_case", "best_case"))
-                },
+                "turns_kept_worst_case": lambda each: _bound_of_lost(each, 0),
+                "turns_kept_best_case": lambda each: _bound_of_lost(each, 1),
             },
             drop=1,
         ),
@@ -152,6 +151,10 @@ def _bounds(name: str, read: Callable[[FidelityFigures], Sequence[Any] | None]) 
         return bound
 
     return {f"{name}_low": end(0), f"{name}_high": end(1)}
+
+
+def _bound_of_lost(each: FidelityFigures, side: Literal[0, 1]) -> float | None:
+    return each.turns_kept if each.lost is None else each.lost.turns_kept[side]
 
 
 def _further_fields(table: Fidelity) -> dict[str, Read]:

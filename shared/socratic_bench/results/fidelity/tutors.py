@@ -247,10 +247,9 @@ def _kinds(counts: FidelityCounts) -> tuple[KindFigures, ...]:
     for kind in kinds_of(counts.plans.values()):
         if (figures := kind_counts(counts, kind)) is not None:
             found[kind] = figures
-    lapsed, broke = (
-        _beside_effort({kind: read(each) for kind, each in found.items() if kind != EFFORT})
-        for read in (lambda each: each.more_lapsed, lambda each: each.more_broke)
-    )
+    pressing = {kind: each for kind, each in found.items() if kind != EFFORT}
+    lapsed = _beside_effort({kind: each.more_lapsed for kind, each in pressing.items()})
+    broke = _beside_effort({kind: each.more_broke for kind, each in pressing.items()})
     return tuple(
         KindFigures(
             kind=kind,

@@ -149,7 +149,7 @@ def test_without_a_run_at_risk_no_curve_is_drawn():
 def test_after_the_last_run_broke_the_curve_stays_at_zero():
     found = curve({"scenario-1": ["LL.."], "scenario-2": ["LLLL"]})
 
-    assert found.kept == (0, 0, 0)
+    assert found.kept == (Fraction(0),) * 3
     assert found.half_life == 1
     assert set(found.deviations.values()) == {(0.0, 0.0, 0.0)}
 

@@ -79,7 +79,8 @@ def cells_of(
             cell.statuses["ok"] = len(written)
             cell.runs_ended = len(written) if turn == len(written[0]) else 0
             for place, run in enumerate(written):
-                counts = turn_counts(run, turn, said and said[place], has_key=said is not None)
+                at = None if said is None else said[place]
+                counts = turn_counts(run, turn, at, has_key=said is not None)
                 for name, count in counts.items():
                     cell.counts[name] = cell.counts.get(name, 0) + count
             found.append(cell)
@@ -97,7 +98,7 @@ def turn_counts(
         counts["key_at_risk"] = int(key_turn is None or key_turn >= turn)
         counts["key_said"] = int(key_turn == turn)
     if turn > 1:
-        before, now = run[turn - 2 : turn]
+        before, now = run[turn - 2], run[turn - 1]
         at, _ = break_of(run)
         counts["at_risk"] = int(at is None or at >= turn - 1)
         counts["broke"] = int(at == turn - 1)
