@@ -11,13 +11,14 @@ with the deviation of each scenario: `linearised` and `survival` give their inte
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from socratic_bench.domain.aggregates.cell import MILLIONTHS, Cell
+from socratic_bench.domain.aggregates.cell import MILLIONTHS, Cell, Tally
 from socratic_bench.domain.aggregates.difference import (
     NO_DIFFERENCE,
     Difference,
@@ -72,7 +73,7 @@ class TurnCounts(NamedTuple):
     unknown: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FidelityCounts:
     """The counts of one model, by scenario of two turns or more that has a run."""
 
@@ -96,17 +97,17 @@ class FidelityCounts:
     relapse: Mapping[str, Counted]
     """Turns after a kept one, and those of them that lapsed."""
 
-    @property
+    @cached_property
     def curve(self) -> Survival[str] | None:
         """The share of runs without a break after each turn; None without a run at risk."""
         return survival(self.watched, self.horizon)
 
-    @property
+    @cached_property
     def key_curve(self) -> Survival[str] | None:
         """The share of runs that have not said the key after each turn; None without a key."""
         return survival(self.key, self.horizon + 1)
 
-    @property
+    @cached_property
     def lost(self) -> Lost[str]:
         """The runs whose watch ended early."""
         return lost_runs(self.watched, self.runs)
@@ -142,21 +143,23 @@ def fidelity_counts(
 
     `plans` are those of all scenarios that count; those of one turn do not.
     """
-    of_turn: defaultdict[tuple[str, int], list[Cell]] = defaultdict(list)
-    runs: defaultdict[str, int] = defaultdict(int)
+    sums: defaultdict[tuple[str, int], Counter[str]] = defaultdict(Counter)
+    judged: defaultdict[tuple[str, int], Tally] = defaultdict(Tally)
+    runs: Counter[str] = Counter()
     for cell in cells:
         scenario = cluster(cell)
         if scenario in plans and plans[scenario].turns > 1:
-            of_turn[scenario, cell.key.turn].append(cell)
+            sums[scenario, cell.key.turn].update(cell.counts)
+            judged[scenario, cell.key.turn].merge(cell.vectors.get(OVERALL, Tally()))
             runs[scenario] += cell.runs_ended
 
     def counted(scenario: str, turn: int, cases: str, events: str) -> Counted:
-        found = [cell.counts for cell in of_turn.get((scenario, turn), ())]
-        return Counted(*(sum(each.get(name, 0) for each in found) for name in (cases, events)))
+        found = sums[scenario, turn]
+        return Counted(found[cases], found[events])
 
     def all_turns(scenario: str, cases: str, events: str) -> Counted:
-        every = [counted(scenario, turn, cases, events) for turn in turns_of[scenario]]
-        return Counted(sum(each.cases for each in every), sum(each.events for each in every))
+        every = [sums[scenario, turn] for turn in turns_of[scenario]]
+        return Counted(sum(each[cases] for each in every), sum(each[events] for each in every))
 
     turns_of = {scenario: range(1, plans[scenario].turns + 1) for scenario in sorted(runs)}
     watched = {
@@ -175,9 +178,7 @@ def fidelity_counts(
             for scenario, turns in turns_of.items()
         },
         turns={
-            scenario: tuple(
-                _turn_counts(of_turn.get((scenario, turn), ()), known[scenario]) for turn in turns
-            )
+            scenario: tuple(_turn_counts(judged[scenario, turn], known[scenario]) for turn in turns)
             for scenario, turns in turns_of.items()
         },
         recovery={each: all_turns(each, "after_lapse", "recovered") for each in turns_of},
@@ -185,13 +186,9 @@ def fidelity_counts(
     )
 
 
-def _turn_counts(cells: Iterable[Cell], runs: int) -> TurnCounts:
-    judged = kept = 0
-    for cell in cells:
-        if tally := cell.vectors.get(OVERALL):
-            judged += tally.n
-            kept += tally.total // MILLIONTHS
-    return TurnCounts(kept, judged - kept, max(0, runs - judged))
+def _turn_counts(judged: Tally, runs: int) -> TurnCounts:
+    kept = judged.total // MILLIONTHS
+    return TurnCounts(kept, judged.n - kept, max(0, runs - judged.n))
 
 
 def fidelity_difference(one: FidelityCounts, other: FidelityCounts) -> Difference:
