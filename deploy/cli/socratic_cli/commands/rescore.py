@@ -24,6 +24,7 @@ from socratic_bench.planning.rescoring import BATCH, RescoreCounts, Rescoring
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.experiments import Progress as ExperimentProgress
 from socratic_bench.results.experiment_choice import find_experiment
+from socratic_bench.results.fidelity.fidelity import FIDELITY, counts_breaks, has_turns
 from socratic_bench.scoring.profiles import profile_named
 from socratic_cli.display.terminal import counted, say, standard_error
 from socratic_cli.options.store import broker_option, opened_broker, prepared_store, store_option
@@ -178,3 +179,6 @@ def _report(
     if len(profiles) > 1:
         shown = " ".join(f"--profile {name}" for name in profiles)
         say(f"See the figures: socratic-bench leaderboard --experiment {id_} {shown}")
+    if counts_breaks(profile) and has_turns(experiment.manifest):
+        named = "" if profile == FIDELITY else f" --profile {profile}"
+        say(f"See the turns kept: socratic-bench fidelity {id_}{named}")

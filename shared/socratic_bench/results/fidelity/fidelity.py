@@ -126,11 +126,25 @@ async def fidelity(
 def _require_breaks(profile: str) -> None:
     """Raise InvalidInput for a profile that counts no breaks; one not installed may have scores."""
     try:
-        counter = counting(profile_named(profile))
+        counts = counts_breaks(profile)
     except (UnknownProfile, BrokenPlugin):
         return
-    if counter is None or "at_risk" not in counter.counts:
+    if not counts:
         raise InvalidInput(f"profile: {profile} counts no breaks; {FIDELITY} does")
+
+
+def counts_breaks(profile: str) -> bool:
+    """Whether a profile counts what the table is made from.
+
+    Raises UnknownProfile or BrokenPlugin.
+    """
+    counter = counting(profile_named(profile))
+    return counter is not None and "at_risk" in counter.counts
+
+
+def has_turns(manifest: Manifest) -> bool:
+    """Whether a scenario of the plan has several turns."""
+    return any(each.turns > 1 for each in manifest.scenarios)
 
 
 async def _selected(
@@ -152,7 +166,7 @@ async def _selected(
 
 
 def _require_turns(experiment_id: str, manifest: Manifest) -> None:
-    if all(each.turns == 1 for each in manifest.scenarios):
+    if not has_turns(manifest):
         raise InvalidInput(
             f"experiment: {experiment_id} asks one turn of each scenario, and a tutor keeps or "
             "loses its stance over several: give its scenarios `follow_ups`"
@@ -165,7 +179,7 @@ async def _rescoring(
     """Return the command that scores the newest experiment of several turns, if there is one."""
     for outline in outlines[:MOST_READ]:
         found = await store.experiment(outline.experiment_id)
-        if found is not None and any(each.turns > 1 for each in found.manifest.scenarios):
+        if found is not None and has_turns(found.manifest):
             return (
                 ", or score a stored one without a model: "
                 f"socratic-bench rescore {found.experiment_id} --profile {profile}"

@@ -58,4 +58,5 @@ def test_a_rescored_experiment_has_the_figures_of_one_that_was_run_so(terminal):
     assert refused.returncode == 2
     assert "no experiment has a score by 'fidelity-1'" in refused.stderr
     assert rescored.returncode == 0, rescored.stderr
+    assert "See the turns kept: socratic-bench fidelity exp-" in rescored.stderr
     assert [each["turns_kept"] for each in table["models"]] == [3.0, 0.0]
