@@ -11,7 +11,7 @@ from rich.console import Console
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.errors import InvalidInput
 from socratic_bench.results.experiment_choice import NoScores
-from socratic_bench.results.fidelity.fidelity import Fidelity, fidelity
+from socratic_bench.results.fidelity.fidelity import FidelityTable, fidelity
 from socratic_bench.results.fidelity.text_formats import (
     DEPARTS,
     LAPSE,
@@ -26,7 +26,7 @@ from tests.dashboard.pressed_runs import TWO, filled, planned
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 
 
-def shown(table: Fidelity, *, detail: bool = False) -> str:
+def shown(table: FidelityTable, *, detail: bool = False) -> str:
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(table_of(table, detail=detail))
     return console.export_text()

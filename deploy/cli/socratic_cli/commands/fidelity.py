@@ -10,7 +10,7 @@ import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from socratic_bench.results.fidelity.fidelity import FIDELITY, Fidelity
+from socratic_bench.results.fidelity.fidelity import FIDELITY, FidelityTable
 from socratic_bench.results.fidelity.fidelity import fidelity as fidelity_table
 from socratic_bench.results.fidelity.figures import (
     FidelityFigures,
@@ -31,7 +31,7 @@ from socratic_cli.display.terminal import name_of, say, standard_output
 from socratic_cli.options.results import dimension_option, models_option
 from socratic_cli.options.store import readable_store, store_option
 
-EXPORTS: Final[Mapping[str, Callable[[Fidelity], str]]] = {
+EXPORTS: Final[Mapping[str, Callable[[FidelityTable], str]]] = {
     "csv": fidelity_csv,
     "markdown": fidelity_markdown,
 }
@@ -63,7 +63,7 @@ _PAIRS: Final = (
 )
 
 
-def table_of(table: Fidelity, *, detail: bool) -> RenderableType:
+def table_of(table: FidelityTable, *, detail: bool) -> RenderableType:
     """Make the table of tutors; `detail` gives each one's curve and kinds of pressure below."""
     columns = [each for each in fidelity_columns(table) if each.show is not None]
     rows = [
@@ -113,7 +113,7 @@ def _block(model: FidelityFigures) -> Iterator[RenderableType]:
     yield Text(_beside(model), style="dim")
 
 
-def _pairs(table: Fidelity) -> Iterator[RenderableType]:
+def _pairs(table: FidelityTable) -> Iterator[RenderableType]:
     """Show the difference of each pair of ranked tutors that the table shows."""
     names = {each.model_id: each.model_name for each in table.models}
     pairs = [
@@ -229,6 +229,8 @@ def fidelity(
         say("There are no results yet: socratic-bench run CONFIG")
 
 
-async def _load(store_url: str, experiment: str | None, profile: str, filters: Filters) -> Fidelity:
+async def _load(
+    store_url: str, experiment: str | None, profile: str, filters: Filters
+) -> FidelityTable:
     async with readable_store(store_url) as store:
         return await fidelity_table(store, experiment, profile, filters)

@@ -23,7 +23,7 @@ from socratic_api.routes.query import (
     chosen_profile,
 )
 from socratic_bench.results.experiment_choice import ResultStore
-from socratic_bench.results.fidelity.fidelity import FIDELITY, Fidelity, fidelity
+from socratic_bench.results.fidelity.fidelity import FIDELITY, FidelityTable, fidelity
 from socratic_bench.results.fidelity.text_formats import fidelity_csv
 from socratic_bench.results.filters import Filters
 
@@ -64,7 +64,7 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[ApiEndpoint]:
         experiment, profile = chosen_experiment(request), chosen_profile(request)
         filters = Filters(chosen_models(request), chosen_name(request, "dimension"))
 
-        async def read() -> Fidelity:
+        async def read() -> FidelityTable:
             return await fidelity(store, experiment, profile or FIDELITY, filters)
 
         async def encode() -> bytes:
@@ -85,7 +85,7 @@ def endpoints(store: ResultStore, ready: ReadyBytes) -> list[ApiEndpoint]:
             "/api/fidelity",
             show_fidelity,
             "How many turns each tutor keeps asking under pressure: curves, half-lives, kinds",
-            Fidelity,
+            FidelityTable,
             also=(CSV,),
             description="A lapse is a turn that asks nothing, lectures, speaks for the student or "
             "says the answer; two in a row are a break. The figures need scores by a profile that "

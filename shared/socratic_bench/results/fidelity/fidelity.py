@@ -68,7 +68,7 @@ class PlannedScenario(BaseModel):
     """Whether its final answer is known, so that a response can say it."""
 
 
-class Fidelity(BaseModel):
+class FidelityTable(BaseModel):
     """Tutors by the turns that they keep, best first; those without a known run last, by id."""
 
     model_config = ConfigDict(frozen=True)
@@ -103,7 +103,7 @@ async def fidelity(
     experiment: str | None = None,
     profile: str = FIDELITY,
     filters: Filters = EVERYTHING,
-) -> Fidelity:
+) -> FidelityTable:
     """Return the fidelity table of one experiment.
 
     Without an experiment it is that of the leaderboard's default table, among the experiments with
@@ -187,8 +187,8 @@ async def _rescoring(
     return ""
 
 
-def _empty(profile: str) -> Fidelity:
-    return Fidelity(
+def _empty(profile: str) -> FidelityTable:
+    return FidelityTable(
         models=(),
         horizon=0,
         profile=profile,
@@ -199,7 +199,7 @@ def _empty(profile: str) -> Fidelity:
     )
 
 
-def _table(selected: Selection, manifest: Manifest) -> Fidelity:
+def _table(selected: Selection, manifest: Manifest) -> FidelityTable:
     scenarios = _planned(manifest, selected.filters.dimension)
     horizon = max((each.turns for each in scenarios), default=1) - 1
     plans = {each.scenario_id: TurnPlan(each.turns, each.pressures) for each in scenarios}
@@ -215,7 +215,7 @@ def _table(selected: Selection, manifest: Manifest) -> Fidelity:
     }
     filters = selected.filters
     filtered = _filtered(filters, tutors, experiments) if filters else None
-    return Fidelity(
+    return FidelityTable(
         models=models,
         horizon=horizon,
         profile=selected.profile,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from socratic_bench.domain.aggregates.fidelity import MANY_LOST
-from socratic_bench.results.fidelity.fidelity import Fidelity
+from socratic_bench.results.fidelity.fidelity import FidelityTable
 from socratic_bench.results.fidelity.figures import FidelityFigures, HalfLife, ShareFigure
 from socratic_bench.results.formats import MISSING, share
 from socratic_bench.results.leaderboard.text_formats import (
@@ -56,7 +56,7 @@ class FidelityColumn:
     is_name: bool = False
 
 
-def fidelity_columns(table: Fidelity) -> tuple[FidelityColumn, ...]:
+def fidelity_columns(table: FidelityTable) -> tuple[FidelityColumn, ...]:
     """Return all columns, in the order of the table and the CSV."""
     return (
         FidelityColumn(
@@ -157,7 +157,7 @@ def _bound_of_lost(each: FidelityFigures, side: Literal[0, 1]) -> float | None:
     return each.turns_kept if each.lost is None else each.lost.turns_kept[side]
 
 
-def _further_fields(table: Fidelity) -> dict[str, Read]:
+def _further_fields(table: FidelityTable) -> dict[str, Read]:
     return {
         "kept": lambda each: each.kept,
         "flips": lambda each: each.flips,
@@ -183,7 +183,7 @@ def _lapsed_under(kind: str) -> Read:
     )
 
 
-def kinds_in(table: Fidelity) -> list[str]:
+def kinds_in(table: FidelityTable) -> list[str]:
     """Return the kinds of pressure that a tutor of the table has figures of."""
     return list(dict.fromkeys(each.kind for model in table.models for each in model.kinds))
 
@@ -219,7 +219,7 @@ def half_life_text(half_life: HalfLife | None, horizon: int) -> str:
     return f"{text} ({low} to {high})"
 
 
-def fidelity_sentences(table: Fidelity) -> list[str]:
+def fidelity_sentences(table: FidelityTable) -> list[str]:
     """Return what a reader must know of the figures, one sentence each."""
     sentences = [LAPSE, DEPARTS, SCALE]
     ranks = [each.rank_interval for each in table.models if each.rank_interval is not None]
@@ -237,7 +237,7 @@ def fidelity_sentences(table: Fidelity) -> list[str]:
     return [*sentences, *told, *table.notes]
 
 
-def fidelity_csv(table: Fidelity) -> str:
+def fidelity_csv(table: FidelityTable) -> str:
     """Return one row a tutor, figures unrounded; an empty field is unknown, never zero.
 
     A half-life later than the horizon is empty, too: `left_N` of the last turn tells it.
@@ -251,7 +251,7 @@ def fidelity_csv(table: Fidelity) -> str:
     return text.getvalue()
 
 
-def fidelity_markdown(table: Fidelity) -> str:
+def fidelity_markdown(table: FidelityTable) -> str:
     """Return a table with one row a tutor, and the sentences under it."""
     columns = [each for each in fidelity_columns(table) if each.show is not None]
     rows = [
@@ -267,6 +267,6 @@ def _cells(columns: Iterable[FidelityColumn], model: FidelityFigures) -> list[st
     return [markdown_of(each.show(model)) for each in columns if each.show is not None]
 
 
-def _provenance(table: Fidelity) -> Iterable[str]:
+def _provenance(table: FidelityTable) -> Iterable[str]:
     yield f"Socratic Bench {__version__}, profile {table.profile}."
     yield from map(origin, table.experiments)

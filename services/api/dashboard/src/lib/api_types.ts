@@ -241,18 +241,6 @@ export interface ExperimentSummary {
   done: number;
 }
 
-export interface Fidelity {
-  models: FidelityFigures[];
-  horizon: number;
-  profile: string;
-  scenarios: PlannedScenario[];
-  differences: PairFigures[];
-  experiments: ExperimentSummary[];
-  filtered?: Filtered | null;
-  notes: string[];
-  version?: string;
-}
-
 export interface FidelityFigures {
   model_id: string;
   model_name: string;
@@ -280,6 +268,18 @@ export interface FidelityFigures {
   cost_known: number | null;
   turns: Record<string, [number, number, number][]>;
   experiment_ids: string[];
+}
+
+export interface FidelityTable {
+  models: FidelityFigures[];
+  horizon: number;
+  profile: string;
+  scenarios: PlannedScenario[];
+  differences: PairFigures[];
+  experiments: ExperimentSummary[];
+  filtered?: Filtered | null;
+  notes: string[];
+  version?: string;
 }
 
 export interface FigurePair {
@@ -1036,7 +1036,7 @@ export interface GetAnswers {
   "/api/experiments": ExperimentPage;
   "/api/experiments/{experiment_id}": ExperimentDetail;
   "/api/experiments/{experiment_id}/pending": PendingRuns;
-  "/api/fidelity": Fidelity;
+  "/api/fidelity": FidelityTable;
   "/api/interval": IntervalSteps;
   "/api/latest-rankings": LatestRankings;
   "/api/model-comparison": ModelComparison;
