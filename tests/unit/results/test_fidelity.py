@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from socratic_bench.adapters.stores.memory.store import MemoryStore
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import InvalidInput
 from socratic_bench.results.experiment_choice import NoScores
 from socratic_bench.results.fidelity.fidelity import FidelityTable, fidelity
@@ -164,6 +165,45 @@ async def test_a_default_experiment_of_one_turn_is_refused(store: MemoryStore):
 
     with pytest.raises(InvalidInput, match="asks one turn of each scenario"):
         await fidelity(store)
+
+
+async def test_a_dimension_of_one_turn_is_refused(store: MemoryStore):
+    mixed = planned(TWO)
+    short = [
+        each.model_copy(update={"follow_ups": (), "pressures": (), "dimension": "short"})
+        for each in mixed.manifest.scenarios[:1]
+    ]
+    manifest = mixed.manifest.model_copy(
+        update={"scenarios": (*short, *mixed.manifest.scenarios[1:])}
+    )
+    found = Experiment(manifest=manifest, created_at=MONDAY)
+    await store.register(found)
+
+    with pytest.raises(InvalidInput, match="asks one turn of each scenario of short"):
+        await fidelity(store, filters=Filters(dimension="short"))
+    assert len((await fidelity(store)).scenarios) == 9
+
+
+async def test_filters_that_leave_nothing_are_told(store: MemoryStore):
+    await filled(store, TWO)
+
+    table = await fidelity(store, filters=Filters(until=MONDAY))
+
+    assert table.models == ()
+    assert table.filtered is not None
+    assert "No experiment fits." in table.filtered.told
+
+
+async def test_runs_under_way_are_told(store: MemoryStore):
+    await store.register(planned(TWO))
+
+    table = await fidelity(store)
+
+    assert [each.turns_kept for each in table.models] == [None, None]
+    assert "40 runs are pending. A run under way counts as lost after its last known turn." in (
+        table.notes
+    )
+    assert "\u2013" in shown(table)
 
 
 async def test_a_profile_that_counts_no_breaks_and_all_experiments_are_refused(store: MemoryStore):

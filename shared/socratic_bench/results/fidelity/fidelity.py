@@ -15,7 +15,7 @@ from socratic_bench.domain.aggregates.fidelity import (
     TurnPlan,
 )
 from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS
-from socratic_bench.domain.experiment.manifest import Manifest
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProfile
 from socratic_bench.results.experiment_choice import NoScores, ResultStore, find_experiment
@@ -49,7 +49,7 @@ FIDELITY: Final = "fidelity-1"
 """The profile whose counts the table is made from."""
 
 MOST_READ: Final = 20
-"""The most experiments that are read to find one of several turns."""
+"""The most experiments that are read at once to find one that has what the table needs."""
 
 
 class PlannedScenario(BaseModel):
@@ -118,8 +118,8 @@ async def fidelity(
     newest = next((row[0] for row in selected.choice.rows.values()), None)
     found = None if newest is None else await store.experiment(newest.experiment_id)
     if found is None:
-        return _empty(profile)
-    _require_turns(found.experiment_id, found.manifest)
+        return _empty(profile, filters)
+    _require_turns(found, filters.dimension)
     return await asyncio.to_thread(_table, selected, found.manifest)
 
 
@@ -152,11 +152,10 @@ async def _selected(
 ) -> Selection:
     if experiment is not None:
         named = await find_experiment(store, experiment)
-        _require_turns(named.experiment_id, named.manifest)
+        _require_turns(named)
         return await select(store, named.experiment_id, profile, filters)
     outlines = (await store.outlines())[:MOST_EXPERIMENTS]
-    profiles = await store.scored_profiles([each.experiment_id for each in outlines])
-    scored = [each for each in outlines if profile in profiles.get(each.experiment_id, ())]
+    scored = await _scored(store, outlines, profile)
     if outlines and not scored:
         raise NoScores(
             f"no experiment has a score by {profile!r}. Run one whose scenarios have several turns "
@@ -165,11 +164,29 @@ async def _selected(
     return await select_among(store, scored, None, profile, filters)
 
 
-def _require_turns(experiment_id: str, manifest: Manifest) -> None:
-    if not has_turns(manifest):
+async def _scored(
+    store: ResultStore, outlines: Sequence[ExperimentOutline], profile: str
+) -> list[ExperimentOutline]:
+    """Return those of the newest experiments, and of the pinned ones, with scores by a profile.
+
+    It goes on to older ones where there are none: few reads find those that a table would show.
+    """
+    pinned = {each.experiment_id for each in outlines if each.pinned_at is not None}
+    for start in range(0, len(outlines), MOST_READ):
+        read = pinned | {each.experiment_id for each in outlines[start : start + MOST_READ]}
+        profiles = await store.scored_profiles(read)
+        found = [each for each in outlines if profile in profiles.get(each.experiment_id, ())]
+        if found:
+            return found
+    return []
+
+
+def _require_turns(experiment: Experiment, dimension: str | None = None) -> None:
+    if not _planned(experiment.manifest, dimension):
+        of = "" if dimension is None else f" of {printable(dimension)}"
         raise InvalidInput(
-            f"experiment: {experiment_id} asks one turn of each scenario, and a tutor keeps or "
-            "loses its stance over several: give its scenarios `follow_ups`"
+            f"experiment: {experiment.experiment_id} asks one turn of each scenario{of}, and a "
+            "tutor keeps or loses its stance over several: give its scenarios `follow_ups`"
         )
 
 
@@ -187,7 +204,7 @@ async def _rescoring(
     return ""
 
 
-def _empty(profile: str) -> FidelityTable:
+def _empty(profile: str, filters: Filters) -> FidelityTable:
     return FidelityTable(
         models=(),
         horizon=0,
@@ -195,13 +212,14 @@ def _empty(profile: str) -> FidelityTable:
         scenarios=(),
         differences=(),
         experiments=(),
+        filtered=_filtered(filters, (), {}) if filters else None,
         notes=(),
     )
 
 
 def _table(selected: Selection, manifest: Manifest) -> FidelityTable:
     scenarios = _planned(manifest, selected.filters.dimension)
-    horizon = max((each.turns for each in scenarios), default=1) - 1
+    horizon = max(each.turns for each in scenarios) - 1
     plans = {each.scenario_id: TurnPlan(each.turns, each.pressures) for each in scenarios}
     tutors = tutors_of(selected, plans)
     places, pairs = compared(ranked(tutors), horizon)
@@ -278,9 +296,8 @@ def _cautions(
         yield f"Ranks need {FEWEST_RANKED} scenarios; there {_are(known)}."
     pending = sum(each.planned_runs - each.runs for each in models)
     if pending > 0:
-        yield (
-            f"{pending} runs are pending. A run under way counts as lost after its last known turn."
-        )
+        runs = "1 run is" if pending == 1 else f"{pending} runs are"
+        yield f"{runs} pending. A run under way counts as lost after its last known turn."
     for each in models:
         if each.lost is not None and each.lost.share > MANY_LOST:
             worst, best = each.lost.turns_kept
