@@ -11,6 +11,7 @@ from rich.console import Console
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import InvalidInput
+from socratic_bench.results.compare.model_difference import model_difference
 from socratic_bench.results.experiment_choice import NoScores
 from socratic_bench.results.fidelity.fidelity import FidelityTable, fidelity
 from socratic_bench.results.fidelity.text_formats import (
@@ -22,6 +23,7 @@ from socratic_bench.results.fidelity.text_formats import (
 from socratic_bench.results.filters import Filters
 from socratic_bench.results.gate.falls import Thresholds
 from socratic_bench.results.gate.gate_report import gate_report
+from socratic_cli.commands.compare import difference_table
 from socratic_cli.commands.fidelity import table_of
 from tests.dashboard.pressed_runs import TWO, filled, planned
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
@@ -265,3 +267,29 @@ async def test_a_gate_of_turns_kept_needs_the_profile(store: MemoryStore):
 
     with pytest.raises(InvalidInput, match="follow_ups"):
         await gate_report(store, other.experiment_id, Thresholds(least_turns_kept=1), MONDAY)
+
+
+async def test_two_tutors_are_compared_by_the_turns_that_they_keep(store: MemoryStore):
+    await filled(store, TWO)
+
+    difference = await model_difference(store, "p/keeps", "p/breaks")
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(difference_table(difference))
+
+    found, table = difference.turns_kept, await fidelity(store)
+    assert found is not None
+    assert (found.first, found.second, found.horizon, found.scenarios) == (3, 0.5, 3, 10)
+    assert (found.difference, found.interval) == (2.5, table.differences[0].interval)
+    assert "Turns kept of 3: A 3.0, B 0.5; A \u2212 B +2.50, 95 % +1.67 to +2.64, more than " in (
+        console.export_text()
+    )
+
+
+async def test_a_profile_without_breaks_compares_no_turns(store: MemoryStore):
+    other = experiment(tutors(2))
+    await seed(store, other)
+
+    difference = await model_difference(store, "reference/socratic", "reference/lecturer")
+
+    assert difference.turns_kept is None
+    assert "turns_kept" not in difference.model_dump_json()

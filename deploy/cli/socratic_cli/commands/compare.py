@@ -77,6 +77,7 @@ def difference_table(difference: ModelDifference) -> RenderableType:
         Text(),
         Text(_finding(difference)),
         *map(Text, _advice(difference)),
+        *map(Text, _turns_kept(difference)),
     ]
     if variance := _variance(difference):
         parts.append(Text(variance, style="dim"))
@@ -161,6 +162,21 @@ def _advice(difference: ModelDifference) -> list[str]:
         shown = f"would show that equal models differ by less than {found.margin:g}"
         lines.append(f"{_many(wanted, 'scenarios')} {shown}.")
     return lines
+
+
+def _turns_kept(difference: ModelDifference) -> list[str]:
+    """Say how many turns both keep asking, under a profile that counts breaks."""
+    found = difference.turns_kept
+    if found is None:
+        return []
+    between = "" if found.interval is None else f", 95 % {_interval(found.interval)}"
+    explained = "more than chance explains" if found.is_real else "which may be chance"
+    if found.is_equivalent:
+        explained = "shown to be less than one turn either way"
+    kept = f"Turns kept of {found.horizon}: A {found.first:.1f}, B {found.second:.1f}"
+    tested = f"{p_value(found.p_value)}, {counted(found.scenarios, 'scenario')}"
+    apart = f"A \u2212 B {signed(found.difference)}{between}"
+    return [f"{kept}; {apart}, {explained} ({tested})."]
 
 
 def _many(needed: int, of_what: str, *, about: str = "About ", lower: bool = False) -> str:

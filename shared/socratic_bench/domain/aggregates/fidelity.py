@@ -197,7 +197,7 @@ def fidelity_difference(one: FidelityCounts, other: FidelityCounts) -> Differenc
     Both curves are those of the scenarios in which both have a run at risk. The models have the
     same horizon.
     """
-    common = _at_risk(one.watched) & _at_risk(other.watched)
+    common = at_risk(one.watched) & at_risk(other.watched)
     curves = [survival(among(each.watched, common), one.horizon) for each in (one, other)]
     first, second = curves
     if first is None or second is None:
@@ -205,7 +205,8 @@ def fidelity_difference(one: FidelityCounts, other: FidelityCounts) -> Differenc
     return linearised_difference(first.mean_share, second.mean_share)
 
 
-def _at_risk(watched: Watched[str]) -> set[str]:
+def at_risk(watched: Watched[str]) -> set[str]:
+    """Return the scenarios that have a run at risk of a break."""
     return {scenario for scenario, turns in watched.items() if any(t.cases for t in turns)}
 
 

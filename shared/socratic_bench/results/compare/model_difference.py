@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.aggregates.difference import MARGIN, paired_difference, scenarios_to_tell
@@ -24,6 +24,7 @@ from socratic_bench.results.compare.sides import (
     find_sides,
     model_of,
 )
+from socratic_bench.results.compare.turns_kept import TurnsKeptPair, turns_kept_pair
 from socratic_bench.results.experiment_choice import ResultStore, common_profiles, scored_by
 from socratic_bench.scoring.composition import Composition
 from socratic_bench.scoring.profile import OVERALL
@@ -130,6 +131,9 @@ class ModelDifference(BaseModel):
     equivalence: EquivalenceFigures
     variance: VarianceFigures | None
     """The parts of the variance of a score; null with fewer than five scenarios."""
+
+    turns_kept: TurnsKeptPair | None = Field(default=None, exclude_if=lambda each: each is None)
+    """Under a profile that counts breaks; left out otherwise."""
 
     by_scenario: tuple[ScenarioPair, ...]
     """The scenarios that separate the two most come first."""
@@ -275,6 +279,9 @@ def _difference(
         repeats_to_tell=None if split is None else repeats_to_tell(overall, split),
         equivalence=EquivalenceFigures.of(overall, margin),
         variance=None if split is None else VarianceFigures.of(split),
+        turns_kept=turns_kept_pair(
+            (tested[0], tested[1]), (_question_of(sides[0]), _question_of(sides[1]))
+        ),
         by_scenario=_by_scenario(sides[0].newest, *scores),
         left_out=left_out,
         note=" ".join(notes) or None,
@@ -284,19 +291,23 @@ def _difference(
 
 def _scores(side: Compared, cells: Sequence[Cell]) -> VectorScores[Question]:
     """Return the scores of each vector, by question."""
-    together: VectorScores[Question] = VectorScores()
-    for outline in side.experiments:
-        said = {scenario.id: scenario.said for scenario in outline.scenarios}
+    return run_scores(cells, _question_of(side))
 
-        def question(
-            cell: Cell, outline: ExperimentOutline = outline, said: Mapping[str, str] = said
-        ) -> Question:
-            scenario = outline.cluster_of(cell)
-            return scenario, said[scenario]
 
-        own = (cell for cell in cells if cell.key.experiment_id == outline.experiment_id)
-        together.add(run_scores(own, question))
-    return together
+def _question_of(side: Compared) -> Callable[[Cell], Question]:
+    """Return what a cell of a side was asked."""
+    outlines = {each.experiment_id: each for each in side.experiments}
+    said = {
+        id_: {scenario.id: scenario.said for scenario in outline.scenarios}
+        for id_, outline in outlines.items()
+    }
+
+    def question(cell: Cell) -> Question:
+        id_ = cell.key.experiment_id
+        scenario = outlines[id_].cluster_of(cell)
+        return scenario, said[id_][scenario]
+
+    return question
 
 
 def _pair(

@@ -454,6 +454,7 @@ export interface ModelDifference {
   repeats_to_tell: number | null;
   equivalence: EquivalenceFigures;
   variance: VarianceFigures | null;
+  turns_kept?: TurnsKeptPair | null;
   by_scenario: ScenarioPair[];
   left_out: number;
   note: string | null;
@@ -969,6 +970,18 @@ export interface TurnFigures {
   interval: [number, number] | null;
   coverage: number | null;
   vectors: Record<string, number | null>;
+}
+
+export interface TurnsKeptPair {
+  horizon: number;
+  scenarios: number;
+  first: number;
+  second: number;
+  difference: number;
+  interval: [number, number] | null;
+  p_value: number;
+  is_real: boolean;
+  is_equivalent: boolean;
 }
 
 export interface ValidityReport {
