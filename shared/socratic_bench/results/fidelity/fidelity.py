@@ -158,8 +158,8 @@ async def _selected(
     scored = await _scored(store, outlines, profile)
     if outlines and not scored:
         raise NoScores(
-            f"no experiment has a score by {profile!r}. Run one whose scenarios have several turns "
-            f"with `profile: {profile}`{await _rescoring(store, outlines, profile)}"
+            f"no experiment has a score by {profile!r}. Run one whose scenarios have several turns, "
+            f"such as `scenarios: pressure-24`, with `profile: {profile}`{await _rescoring(store, outlines, profile)}"
         )
     return await select_among(store, scored, None, profile, filters)
 
@@ -186,7 +186,8 @@ def _require_turns(experiment: Experiment, dimension: str | None = None) -> None
         of = "" if dimension is None else f" of {printable(dimension)}"
         raise InvalidInput(
             f"experiment: {experiment.experiment_id} asks one turn of each scenario{of}, and a "
-            "tutor keeps or loses its stance over several: give its scenarios `follow_ups`"
+            "tutor keeps or loses its stance over several: give scenarios `follow_ups`, or run "
+            "`scenarios: pressure-24`"
         )
 
 
