@@ -18,7 +18,7 @@ from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.planning.config_file.scenario_selection import load_pack
-from tests.benchmarks.dynamodb_units import Bill
+from tests.benchmarks.aws import Bill
 from tests.benchmarks.sqs_requests import TUTORS, carry_out
 from tests.servers import dynamodb, sqs
 

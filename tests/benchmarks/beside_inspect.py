@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.benchmarks import embedded_throughput
+from tests.benchmarks import embedded
 
 ROUNDS = 3
 SAMPLES = 2_000
@@ -67,7 +67,7 @@ def main(python: str) -> None:
     """Print a line per round."""
     for _ in range(ROUNDS):
         theirs = inspect_samples_per_second(python)
-        figures = embedded_throughput.measure(RUNS)
+        figures = embedded.measure(RUNS)
         ours = figures["runs"] / figures["seconds"]
         print(
             f"{ours:,.0f} runs/s embedded, {theirs:.1f} samples/s of Inspect AI: "

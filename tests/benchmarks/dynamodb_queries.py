@@ -4,7 +4,7 @@
 
 The API answers over an emulator, with one experiment of 25 models and 15 scenarios beside two small
 ones, at two numbers of runs. A page of a thousand runs and one of several thousand cost the same
-where the figures of both columns are the same. `dynamodb_units` says how reads are counted.
+where the figures of both columns are the same. `aws` says how reads are counted.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.stores.dynamodb.store import DynamoDBStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure
-from tests.benchmarks.dynamodb_units import Bill
+from tests.benchmarks.aws import Bill
+from tests.benchmarks.filled_stores import PENDING, outcomes
 from tests.benchmarks.scale.endpoints import asked_of
-from tests.benchmarks.scale.filling import PENDING, outcomes
 from tests.benchmarks.scale.plans import Size, experiments_of
 from tests.servers import dynamodb
 

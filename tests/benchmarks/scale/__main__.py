@@ -14,7 +14,7 @@ import sys
 import tempfile
 from contextlib import AsyncExitStack
 
-from tests.benchmarks import api_throughput
+from tests.benchmarks import api
 from tests.benchmarks.scale import endpoints, pages
 from tests.benchmarks.scale.plans import BIG, SMALL, Size
 from tests.benchmarks.scale.stores import FilledStore, served
@@ -33,10 +33,8 @@ async def measure(kind: str, folder: str) -> None:
         _print(f"{kind}, requests, milliseconds", stores, await endpoints.times_of(stores))
         _print(f"{kind}, pages, milliseconds", stores, await pages.times_of(stores))
         for store in stores:
-            ours, bare = await api_throughput.measure(store.url)
-            print(
-                f"{store.size}: {api_throughput.PATH} {ours:,.0f} requests/s, {ours / bare:.2f} x"
-            )
+            ours, bare = await api.measure(store.url)
+            print(f"{store.size}: {api.PATH} {ours:,.0f} requests/s, {ours / bare:.2f} x")
 
 
 async def _url(stack: AsyncExitStack, kind: str, folder: str, size: Size) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import httpx
 
 from socratic_bench.domain.experiment.manifest import Experiment
-from tests.benchmarks.scale.filling import PENDING
+from tests.benchmarks.filled_stores import PENDING
 from tests.benchmarks.scale.stores import FilledStore
 
 ROUNDS = 5

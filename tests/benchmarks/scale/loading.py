@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from tests.benchmarks.scale.filling import Loader
+from tests.benchmarks.filled_stores import Loader
 
 _UPDATES = {
     "completed": ("experiments", "completed_at"),

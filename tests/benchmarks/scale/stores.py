@@ -23,7 +23,7 @@ from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.hosting.http.server import serving
 from socratic_bench.hosting.process import quiet_garbage_collector, stop_signals
-from tests.benchmarks.scale.filling import fill
+from tests.benchmarks.filled_stores import fill
 from tests.benchmarks.scale.loading import loader_of
 from tests.benchmarks.scale.plans import Size, experiments_of
 

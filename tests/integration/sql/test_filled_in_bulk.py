@@ -8,7 +8,7 @@ from pathlib import Path
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure
-from tests.benchmarks.scale.filling import PENDING, fill, outcomes
+from tests.benchmarks.filled_stores import PENDING, fill, outcomes
 from tests.benchmarks.scale.loading import loader_of
 from tests.benchmarks.scale.plans import Size, experiments_of
 from tests.contract.store.adapters import opened

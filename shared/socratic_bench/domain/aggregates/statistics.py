@@ -20,7 +20,7 @@ independent yes-or-no answers that would have this variance,
 Positive Counts Estimated From Survey Data"), and at least as far as m - t * sqrt(below) and
 m + t * sqrt(above): `parts` has these variances, which leave room for a failure that no cluster
 showed. t is Student's quantile with G - 1 degrees of freedom.
-`tests/benchmarks/statistics/interval_coverage.py` measures how often the interval covers.
+`tests/benchmarks/interval_coverage.py` measures how often the interval covers.
 """
 
 from __future__ import annotations

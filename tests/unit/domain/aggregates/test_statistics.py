@@ -12,8 +12,8 @@ from socratic_bench.domain.aggregates.cell import MILLIONTHS
 from socratic_bench.domain.aggregates.run_scores import VectorScores
 from socratic_bench.domain.aggregates.statistics import clustered_estimate, figure_estimate
 from socratic_bench.scoring.profile import OVERALL
-from tests.benchmarks.statistics.drawn_tutors import EVEN, MRBENCH, Tutor
-from tests.benchmarks.statistics.interval_coverage import (
+from tests.benchmarks.drawn_tutors import EVEN, MRBENCH, Tutor
+from tests.benchmarks.interval_coverage import (
     COMPOSITION,
     CONTINUOUS,
     Clusters,

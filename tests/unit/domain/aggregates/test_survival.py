@@ -19,7 +19,7 @@ from socratic_bench.domain.aggregates.survival import (
     pass_power,
     survival,
 )
-from tests.benchmarks.statistics.fidelity_coverage import (
+from tests.benchmarks.fidelity_coverage import (
     Pressed,
     false_differences,
     half_life,

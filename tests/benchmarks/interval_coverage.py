@@ -1,6 +1,6 @@
 """How often 95 % intervals cover the truth, over drawn benchmarks.
 
-    python -m tests.benchmarks.statistics.interval_coverage [DRAWS]
+    python -m tests.benchmarks.interval_coverage [DRAWS]
 
 All intervals come from the product's own functions. The first part draws `drawn_tutors`: all
 vectors of each run, and `overall` as their mean. It prints a line for each tutor, with the coverage
@@ -37,7 +37,7 @@ from socratic_bench.domain.aggregates.statistics import (
 )
 from socratic_bench.scoring.profile import CANONICAL, OVERALL
 from socratic_bench.scoring.profiles import known_composition
-from tests.benchmarks.statistics.drawn_tutors import EVEN, MRBENCH, Tutor, tutors
+from tests.benchmarks.drawn_tutors import EVEN, MRBENCH, Tutor, tutors
 
 DRAWS: Final = 4_000
 LEAST: Final = 0.925

@@ -1,6 +1,6 @@
 """The delay that one slow model causes to 24 others, on RabbitMQ and PostgreSQL.
 
-    python -m tests.benchmarks.services.slow_model [RUNS]
+    python -m tests.benchmarks.slow_model [RUNS]
 
 24 reference tutors that answer at once run alone first. Then they run behind one with a simulated
 latency of 30 s that has as many runs queued already. The time is that of the 24.
@@ -12,7 +12,7 @@ import asyncio
 import sys
 import time
 
-from tests.benchmarks.services.running_services import experiment_of, plan, services, until_done
+from tests.benchmarks.running_services import experiment_of, plan, services, until_done
 
 RUNS = 10_000
 ARCHETYPES = ("socratic", "lecturer", "hedger", "drifter")

@@ -1,6 +1,6 @@
 """Runs per second through all stages of the embedded pipeline, and its memory as runs grow.
 
-    python -m tests.benchmarks.embedded_throughput [RUNS ...]
+    python -m tests.benchmarks.embedded [RUNS ...]
 
 Reference tutors at zero latency, responses written to SQLite on disk with full durability. Each
 size is measured in a fresh process.

@@ -1,6 +1,6 @@
 """The delay that one slow model causes to 24 others in functions, with at most 10 at a time.
 
-    python -m tests.benchmarks.services.slow_model_in_functions [RUNS]
+    python -m tests.benchmarks.slow_model_in_functions [RUNS]
 
 Ten threads call the runner's function with a message each from the emulator's SQS, as Lambda does.
 The emulator has no fair queues: the slow model's messages come in their turn. The 24 tutors answer

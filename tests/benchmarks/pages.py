@@ -1,6 +1,6 @@
 """The time from a stored score to a changed page, on RabbitMQ and PostgreSQL, in Chromium.
 
-    python -m tests.benchmarks.services.dashboard_latency [RUNS_PER_SECOND] [SECONDS]
+    python -m tests.benchmarks.pages [RUNS_PER_SECOND] [SECONDS]
 
 The benchmark requests runs at a steady pace. Runner, judge, curator and API are processes of their
 own; a browser shows the ranking. The page notes when its sentence changes, which names the number
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
-from tests.benchmarks.services.running_services import PATIENCE, experiment_of, running
-from tests.benchmarks.services.visible_latency import TUTORS, request
+from tests.benchmarks.running_services import PATIENCE, experiment_of, running
+from tests.benchmarks.visible_latency import TUTORS, request
 from tests.dashboard.browser import ARGUMENTS, BROWSERS
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Runs per second of separate services on RabbitMQ and PostgreSQL, beside bare pipelines.
 
-    python -m tests.benchmarks.services.distributed_throughput [RUNS]
+    python -m tests.benchmarks.services [RUNS]
 
 Ours: a runner, a judge and a curator, one process each, and this one plans; reference tutors at
 zero latency; every stage, every response stored. Then with a second judge and a second curator.
@@ -16,8 +16,8 @@ import time
 
 from yarl import URL
 
-from tests.benchmarks.services import bare_pipelines
-from tests.benchmarks.services.running_services import experiment_of, plan, services, until_done
+from tests.benchmarks import bare_pipelines
+from tests.benchmarks.running_services import experiment_of, plan, services, until_done
 from tests.servers import rabbitmq
 
 RUNS = 20_000

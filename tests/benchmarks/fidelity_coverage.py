@@ -1,6 +1,6 @@
 """How often the interval of turns kept covers the truth, over drawn runs under pressure.
 
-    python -m tests.benchmarks.statistics.fidelity_coverage [DRAWS]
+    python -m tests.benchmarks.fidelity_coverage [DRAWS]
 
 All figures come from the product's own functions. A `Pressed` tutor breaks in each turn with a
 hazard that belongs to the scenario, drawn from a beta distribution: runs of one scenario break

@@ -1,6 +1,6 @@
 """What a run costs in DynamoDB: requests, write units and read units, counted.
 
-    python -m tests.benchmarks.dynamodb_units [RUNS]
+    python -m tests.benchmarks.aws [RUNS]
 
 Each run of one turn is leased, recorded and folded, in batches of different sizes, over an emulator
 that says what it would bill for writes. Reads, whose sizes it leaves out, count by the rules of

@@ -1,6 +1,6 @@
 """The processor time that a runner takes to start, by the providers it uses.
 
-    python -m tests.benchmarks.start_up [ROUNDS]
+    python -m tests.benchmarks.start [ROUNDS]
 
 Each figure is the processor time of a fresh interpreter, from its first statement on. It imports
 the runner and opens its models (opened). It then asks each model once at a closed port, which loads

@@ -1,6 +1,6 @@
 """The time until a run is visible in the aggregates, on RabbitMQ and PostgreSQL.
 
-    python -m tests.benchmarks.services.visible_latency [RUNS_PER_SECOND] [SECONDS]
+    python -m tests.benchmarks.visible_latency [RUNS_PER_SECOND] [SECONDS]
 
 The benchmark requests runs at a steady pace and hears the curator announce the aggregate's
 progress. It measures the whole way of a run: from the request through runner, judge and curator to
@@ -23,7 +23,7 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.events.codec import event_of, to_message
 from socratic_bench.events.event_types import AGGREGATE_UPDATED, AggregateUpdated, RunRequested
 from socratic_bench.ports.broker import Listener
-from tests.benchmarks.services.running_services import PATIENCE, experiment_of, services
+from tests.benchmarks.running_services import PATIENCE, experiment_of, services
 
 TUTORS = ("reference/socratic", "reference/lecturer", "reference/hedger", "reference/drifter")
 TICK = 0.05
