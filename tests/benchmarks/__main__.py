@@ -6,14 +6,11 @@ from tests.benchmarks import (
     api,
     aws,
     aws_pipeline,
-    command_start,
     dynamodb_queries,
     embedded,
     fidelity_coverage,
-    function_start,
     interval_coverage,
     pages,
-    scoring_speed,
     services,
     slow_model,
     slow_model_in_functions,
@@ -25,7 +22,6 @@ from tests.benchmarks.calls import call_cost, many_endpoints
 from tests.benchmarks.scale import __main__ as scale
 
 if __name__ == "__main__":
-    scoring_speed.main()
     interval_coverage.main()
     fidelity_coverage.main()
     api.main()
@@ -39,9 +35,7 @@ if __name__ == "__main__":
     slow_model.main()
     slow_model_in_functions.main()
     call_cost.main()
-    start.main()
-    function_start.main()
-    command_start.main()
     visible_latency.main()
     pages.main()
     scale.main()
+    start.main()

@@ -1,78 +1,160 @@
-"""Runs per second through all stages of the embedded pipeline, and its memory as runs grow.
+"""One process: the speed of scoring, of a whole benchmark, and beside Inspect AI.
 
-    python -m tests.benchmarks.embedded [RUNS ...]
+    python -m tests.benchmarks.embedded [scoring|throughput [RUNS ...]|inspect PYTHON]
 
-Reference tutors at zero latency, responses written to SQLite on disk with full durability. Each
-size is measured in a fresh process.
+`scoring` prints the time to score a response as a multiple of `str.lower` and `str.split` of its
+text, the floor of any scorer in pure Python. The texts are about 1.8 KB long: real responses where
+SOCRATIC_TEST_DATA names a folder of them (*.jsonl), else those of a reference tutor. Each figure is
+the best of several rounds over all texts.
+
+`throughput` prints runs a second through all stages, and the memory as runs grow. Reference tutors
+answer at once, and SQLite writes to disk with full durability; each size has a fresh process.
+
+`inspect` compares that with Inspect AI and its mock model. PYTHON is an interpreter of another
+environment, with `pip install inspect_ai==0.3.285`. Inspect AI scores by `includes`, the simplest
+of its scorers, and is told the number of tokens, since counting them would need a download.
+
+What is compared takes turns, so that ratios hold when the machine's speed drifts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from socratic_bench import score
 from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.planning.config_file.scenario_selection import load_pack
+from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.fidelity.profile import Fidelity
 from socratic_cli.embedded import Benchmark
+from socratic_runner.models.archetypes import lecturer
+from socratic_runner.models.archetypes.moment import Moment
 from socratic_runner.models.registry import open_client
 
-TUTORS = ("reference/socratic", "reference/lecturer", "reference/hedger", "reference/drifter")
+ARCHETYPES = ("socratic", "lecturer", "hedger", "drifter")
+TUTORS = tuple(f"reference/{name}" for name in ARCHETYPES)
 SIZES = (1_000, 10_000, 100_000)
+SHORTEST, LONGEST = 1_500, 2_200
+SCORING_ROUNDS = 15
+STUDENT = "I'm overwhelmed with work. What productivity system should I use?"
+KEY = ("zero", "0 N", "17 apples")
+EARLIER = (EarlierTurn("I added 12 and 5 and got 18.", "How could you check that sum?"),)
+INSPECT_ROUNDS = 3
+INSPECT_SAMPLES = 2_000
+INSPECT_RUNS = 60_000
+
+EVALUATION = """
+import sys, time
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import includes
+from inspect_ai.solver import generate
+
+samples, folder = int(sys.argv[1]), sys.argv[2]
+REPLY = "What do you think happens when the denominator gets larger? Try it with a pizza. " * 5
+
+def reply(*_):
+    output = ModelOutput.from_content(model="mockllm", content=REPLY)
+    output.usage = ModelUsage(input_tokens=10, output_tokens=90, total_tokens=100)
+    return output
+
+dataset = [Sample(input=f"Question {n}: is 1/3 more than 1/2?", target="?") for n in range(samples)]
+task = Task(dataset=dataset, solver=generate(), scorer=includes())
+started = time.perf_counter()
+[log] = eval(
+    task, model=get_model("mockllm/model", custom_outputs=reply), display="none", log_dir=folder
+)
+seconds = time.perf_counter() - started
+assert log.status == "success", log.error
+print(samples / seconds)
+"""
 
 
-async def execute(runs: int, folder: Path) -> dict[str, float]:
-    """Carry out about `runs` runs; returns runs, seconds and the peak memory in MB."""
+def experiment_of(runs: int, tutors: Sequence[str] = TUTORS, **options: int) -> Experiment:
+    """An experiment of about so many runs, with options for all its tutors."""
     scenarios = load_pack()
     manifest = Manifest(
-        models=tuple(TutorModel(id=tutor) for tutor in TUTORS),
+        models=tuple(TutorModel(id=tutor, options=dict(options)) for tutor in tutors),
         scenarios=scenarios,
-        repeats=max(1, runs // (len(TUTORS) * len(scenarios))),
+        repeats=max(1, runs // (len(tutors) * len(scenarios))),
     )
-    store = SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
-    await store.prepare()
-    clock = SystemClock()
-    benchmark = Benchmark(
-        Experiment(manifest=manifest, created_at=clock.now()), store, open_client, store
-    )
+    return Experiment(manifest=manifest, created_at=SystemClock().now())
+
+
+def scoring() -> None:
+    """Print a line for each way to score."""
+    source, responses = _texts()
+    works: dict[str, Callable[[str], object]] = {
+        "lower": str.lower,
+        "split": str.split,
+        "score": score,
+        "score with the provider's token count": lambda text: score(text, output_tokens=300),
+        "score by socratic-v2": lambda text: score(
+            text, student_message=STUDENT, earlier_turns=EARLIER, profile="socratic-v2"
+        ),
+        # A new profile has read no turn yet.
+        "count by fidelity-1": lambda text: (
+            score(text, student_message=STUDENT, answer_key=KEY, profile=Fidelity()).counts
+        ),
+    }
+    rounds: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(SCORING_ROUNDS):
+        for name, work in works.items():
+            rounds[name].append(_seconds_of_a_text(work, responses))
+    best = {name: min(taken) for name, taken in rounds.items()}
+    floor = best["lower"] + best["split"]
+    length = statistics.mean(map(len, responses))
+    print(f"scoring, {len(responses)} {source} of {length:,.0f} characters on average:")
+    print(f"  lower + split                          {floor * 1e6:6.1f} µs")
+    for name in list(works)[2:]:
+        print(f"  {name:38} {best[name] * 1e6:6.1f} µs, {best[name] / floor:.2f} x lower + split")
+
+
+def _texts() -> tuple[str, list[str]]:
+    """Where the texts come from, and the texts."""
+    folder = os.environ.get("SOCRATIC_TEST_DATA")
+    if folder:
+        source = "real responses"
+        lines = [
+            json.loads(line)
+            for path in sorted(Path(folder).glob("*.jsonl"))
+            for line in path.read_text().splitlines()
+        ]
+        texts = [line.get("response") or line.get("output") or "" for line in lines]
+    else:
+        source = "reference tutors"
+        texts = [
+            lecturer.answer(Moment("lecturer", each.id, each.dimension, each.prompt, 1, repeat))
+            for each in load_pack()
+            for repeat in range(1, 21)
+        ]
+    return source, [text for text in texts if SHORTEST <= len(text) <= LONGEST]
+
+
+def _seconds_of_a_text(work: Callable[[str], object], responses: list[str]) -> float:
     started = time.perf_counter()
-    result = await benchmark.execute()
-    seconds = time.perf_counter() - started
-    await store.close()
-    assert result.progress.done == result.calls == manifest.planned_runs
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"runs": manifest.planned_runs, "seconds": seconds, "peak_mb": peak}
+    for text in responses:
+        work(text)
+    return (time.perf_counter() - started) / len(responses)
 
 
-def measure(runs: int) -> dict[str, float]:
-    """`execute` in a process of its own."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            __name__ if __name__ != "__main__" else __spec__.name,
-            "--",
-            str(runs),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    figures: dict[str, float] = json.loads(done.stdout)
-    return figures
-
-
-def main(sizes: tuple[int, ...] = SIZES) -> None:
-    """Print a line per size."""
-    for size in sizes:
-        figures = measure(size)
+def throughput(*sizes: int) -> None:
+    """Print a line for each number of runs."""
+    for size in sizes or SIZES:
+        figures = _in_fresh_process(size)
         print(
             f"embedded, {figures['runs']:>7,.0f} runs: "
             f"{figures['runs'] / figures['seconds']:>7,.0f} runs/s, "
@@ -81,9 +163,79 @@ def main(sizes: tuple[int, ...] = SIZES) -> None:
         )
 
 
+def _in_fresh_process(runs: int) -> dict[str, float]:
+    """Runs, seconds and the peak memory in MB of an experiment of about so many runs."""
+    command = [sys.executable, "-m", "tests.benchmarks.embedded", "one", str(runs)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
+
+
+def one(runs: int) -> None:
+    """Print the figures of one experiment in this process as JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        figures = asyncio.run(_execute(experiment_of(runs), folder))
+    print(json.dumps(figures))
+
+
+async def _execute(experiment: Experiment, folder: str) -> dict[str, float]:
+    store = SqlStore.from_url(f"sqlite:///{folder}/benchmark.db")
+    await store.prepare()
+    benchmark = Benchmark(experiment, store, open_client, store)
+    started = time.perf_counter()
+    result = await benchmark.execute()
+    seconds = time.perf_counter() - started
+    await store.close()
+    planned = experiment.manifest.planned_runs
+    assert result.progress.done == result.calls == planned
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"runs": planned, "seconds": seconds, "peak_mb": peak}
+
+
+def inspect(python: str) -> None:
+    """Print a line for each round."""
+    for _ in range(INSPECT_ROUNDS):
+        theirs = _inspect_samples_per_second(python)
+        figures = _in_fresh_process(INSPECT_RUNS)
+        ours = figures["runs"] / figures["seconds"]
+        print(
+            f"{ours:,.0f} runs/s embedded, {theirs:.1f} samples/s of Inspect AI: "
+            f"{ours / theirs:.0f} x",
+            flush=True,
+        )
+
+
+def _inspect_samples_per_second(python: str) -> float:
+    """The samples a second of Inspect AI, start and end included."""
+    with tempfile.TemporaryDirectory() as scratch:
+        script = Path(scratch, "evaluation.py")
+        script.write_text(EVALUATION)
+        done = subprocess.run(
+            [python, script, str(INSPECT_SAMPLES), scratch],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    return float(done.stdout.splitlines()[-1])
+
+
+def main(name: str | None = None, *arguments: str) -> None:
+    """Take one measurement, or all but the one beside Inspect AI."""
+    match name:
+        case None:
+            scoring()
+            throughput()
+        case "scoring":
+            scoring()
+        case "throughput":
+            throughput(*map(int, arguments))
+        case "one":
+            one(int(arguments[0]))
+        case "inspect":
+            inspect(arguments[0])
+        case _:
+            sys.exit(__doc__)
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--"]:
-        with tempfile.TemporaryDirectory() as scratch:
-            print(json.dumps(asyncio.run(execute(int(sys.argv[2]), Path(scratch)))))
-    else:
-        main(tuple(map(int, sys.argv[1:])) or SIZES)
+    main(*sys.argv[1:])
