@@ -1,222 +1,184 @@
-"""Fills a store with a million runs in minutes: the rows and cells that its roles would write.
+"""A store of a thousand runs and one of a million, and the API over each.
 
-The roles write some thousand runs a second. This writes texts that differ by the run alone, and
-folds cells in memory; a test compares both ways.
+The big one has one large experiment, and many small ones before it. A model answers a scenario in
+one of eight ways, and one run in a hundred fails. All is written through the store's roles, a
+million runs in some minutes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import asyncio
+import math
+import multiprocessing
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from itertools import islice
+from multiprocessing.connection import Connection
 from random import Random
-from typing import Any, Final, Protocol
+from typing import Final
+from unittest import mock
 
-from socratic_bench.adapters.stores.records import microseconds, record_of
-from socratic_bench.adapters.stores.sql.aggregate_statements import row_of_cell
+from starlette.applications import Starlette
+
+from socratic_api.answers import ready_bytes
+from socratic_api.bootstrap import build_app
+from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.domain.aggregates.cell import Cell, CellKey
-from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.money import Price
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
+from socratic_bench.hosting.http.server import serving
+from socratic_bench.hosting.process import quiet_garbage_collector, stop_signals
+from socratic_bench.planning.config_file.scenario_selection import load_pack
+from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.scoring.exchange import Status
-from socratic_bench.scoring.score import score
-
-VARIANTS: Final = 8
-"""The number of different answers of a model to a scenario; one more fails."""
+from socratic_bench.scoring.profile import CANONICAL
+from socratic_judge.handlers import judge
+from tests.servers import postgresql
 
 PENDING: Final = 20
 """The last runs of the first experiment, which are not done."""
 
-_RUNS_AT_ONCE: Final = 20_000
-_REPEAT: Final = 98_765
-_RUN_ID: Final = "run-of-the-template"
-_EXPERIMENT_ID: Final = "exp-of-the-template"
-_RECORDED_AT: Final = datetime(2026, 3, 2, 10, tzinfo=UTC)
+POSTGRESQL: Final = "postgresql"
+REST_AFTER: Final = 2
+"""The API serves an answer for twice as long as it took to make."""
+
+_VARIANTS: Final = 8
+_RUNS_AT_ONCE: Final = 2_000
+_SMALL_REPEATS: Final = 5
+_NEWEST: Final = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 _ASKING: Final = "What might have changed in the weeks before? Perhaps it depends on your readers. "
 _TELLING: Final = "You should always write the plan first. The answer is to ask ten customers. "
+_CHANGE: Final = """
+INSERT INTO changes VALUES (0, 1) ON CONFLICT (shard) DO UPDATE SET changes = changes.changes + 1
+"""
 
+Answers = Mapping[tuple[str, str], Sequence[tuple[Response, ScoredResponse]]]
+"""The answers of each model to each scenario, and their scores."""
 
-class Loader(Protocol):
-    """Writes many rows into a table of a store."""
-
-    async def load(self, table: str, rows: Sequence[dict[str, Any]]) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A record without what tells one run of a model on a scenario from another."""
-
-    parts: tuple[str, str, str, str]
-
-    @classmethod
-    def of(cls, record: str) -> Template:
-        begin, rest = record.split(_RUN_ID)
-        between, rest = rest.split(_EXPERIMENT_ID)
-        middle, end = rest.split(str(_REPEAT))
-        return cls((begin, between, middle, end))
-
-    def record(self, run: Run) -> str:
-        begin, between, middle, end = self.parts
-        return f"{begin}{run.run_id}{between}{run.experiment_id}{middle}{run.repeat}{end}"
+Build = Callable[[Store], Awaitable[Starlette]]
+"""Makes an app over a store; a function of a module, since another process calls it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a run: a scored response, or a failure."""
+class Size:
+    """The size of a store."""
 
-    response: Response | None = None
-    scored: ScoredResponse | None = None
-    failure: RunFailure | None = None
+    runs: int
+    experiments: int
+    models: int = 25
 
-    def of(self, run: Run) -> Outcome:
-        """Return the same outcome of another run."""
-        of_run = {"run": run}
-        return Outcome(
-            self.response and self.response.model_copy(update=of_run),
-            self.scored and self.scored.model_copy(update=of_run),
-            self.failure and self.failure.model_copy(update=of_run),
-        )
+    def __str__(self) -> str:
+        return f"{self.runs:,} runs, {self.experiments} experiments"
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One of the outcomes of a model on a scenario, as facts of a run that no plan has."""
+SMALL: Final = Size(1_125, 1)
+"""One experiment of 25 models, 15 scenarios and 3 repeats."""
 
-    outcome: Outcome
-    templates: tuple[Template, ...]
-    """Of the response and its score, or of the failure."""
-
-    @classmethod
-    def of(cls, outcome: Outcome) -> Variant:
-        facts = (outcome.response, outcome.scored, outcome.failure)
-        return cls(outcome, tuple(Template.of(record_of(fact)) for fact in facts if fact))
+BIG: Final = Size(1_000_000, 200)
 
 
-Variants = dict[tuple[str, str], tuple[list[Variant], Variant]]
-"""The answers, and the failure, of each model on each scenario."""
+def experiments_of(size: Size) -> list[Experiment]:
+    """Return the experiments of a store, newest first: the first has most of the runs.
+
+    The others have five repeats each, or fewer, and share a tenth to a third of the runs.
+    """
+    scenarios = tuple(load_pack())
+    a_repeat = size.models * len(scenarios)
+    others = size.experiments - 1
+    repeats = min(_SMALL_REPEATS, max(1, size.runs // (2 * a_repeat * max(1, others))))
+    left = size.runs - others * repeats * a_repeat
+    first = _experiment(size, scenarios, math.ceil(left / a_repeat), 0)
+    return [first, *(_experiment(size, scenarios, repeats, week) for week in range(1, others + 1))]
 
 
-@dataclass(slots=True)
-class Rows:
-    """Rows of some runs, by table."""
-
-    responses: list[dict[str, Any]] = field(default_factory=list)
-    calls: list[dict[str, Any]] = field(default_factory=list)
-    scores: list[dict[str, Any]] = field(default_factory=list)
-    failed_runs: list[dict[str, Any]] = field(default_factory=list)
-    failures: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, run: Run, variant: Variant, profile: str) -> None:
-        of_run = {"experiment_id": run.experiment_id, "run_id": run.run_id}
-        records = [each.record(run) for each in variant.templates]
-        if variant.outcome.failure is not None:
-            [record] = records
-            self.failed_runs.append({**of_run, "retry": 0, "record": record})
-            self.failures.append({**of_run, "profile": profile, "counted": True, "record": record})
-            return
-        response, scored = records
-        self.responses.append({"run_id": run.run_id, "turn": 1, "record": response})
-        self.calls.append({**of_run, "turn": 1, **_NO_CALL})
-        of_turn = {**of_run, "turn": 1, "profile": profile}
-        self.scores.append({**of_turn, "last_turn": True, "record": scored})
+def _experiment(
+    size: Size, scenarios: tuple[Scenario, ...], repeats: int, weeks: int
+) -> Experiment:
+    at = _NEWEST - timedelta(weeks=weeks)
+    week = at.isocalendar()
+    return Experiment(
+        manifest=Manifest(
+            models=tuple(map(_model, range(size.models))), scenarios=scenarios, repeats=repeats
+        ),
+        occasion=f"{week.year}-W{week.week:02}",
+        created_at=at,
+    )
 
 
-_NO_CALL: Final = {
-    "calls": 0,
-    "owner": "",
-    "leased_until": 0,
-    "reserved": 0,
-    "lease_id": "",
-    "lapsed": None,
-}
+def _model(number: int) -> TutorModel:
+    return TutorModel(
+        id=f"provider-{number % 7}/tutor-{number}",
+        name=f"Tutor {number}",
+        price=Price(input_per_million=Decimal(1), output_per_million=Decimal(number + 1)),
+    )
 
 
-async def fill(store: SqlStore, loader: Loader, experiments: Sequence[Experiment]) -> None:
+async def fill(store: Store, experiments: Sequence[Experiment]) -> None:
     """Register experiments, and carry out their runs, but for the last ones of the first."""
-    variants = variants_of(experiments[0])
+    answers = _answers(experiments[0])
     for place, experiment in enumerate(experiments):
         await store.register(experiment)
-        done = experiment.manifest.planned_runs - (0 if place else PENDING)
-        await _carry_out(loader, experiment, done, variants)
+        left = 0 if place else PENDING
+        remaining = islice(experiment.runs(), experiment.manifest.planned_runs - left)
+        while runs := list(islice(remaining, _RUNS_AT_ONCE)):
+            await _carry_out(store, runs, answers)
         if place:
-            at = microseconds(experiment.created_at + timedelta(hours=1))
-            await loader.load(
-                "completed", [{"experiment_id": experiment.experiment_id, "completed_at": at}]
-            )
+            at = experiment.created_at + timedelta(hours=1)
+            await store.complete(experiment.experiment_id, at)
 
 
-async def _carry_out(loader: Loader, experiment: Experiment, runs: int, variants: Variants) -> None:
-    cells: dict[CellKey, Cell] = {}
-    spent = 0
-    remaining = islice(experiment.runs(), runs)
-    while batch := list(islice(remaining, _RUNS_AT_ONCE)):
-        rows = Rows()
-        for run in batch:
-            variant = _variant_of(variants, run)
-            spent += _fold(cells, run, variant.outcome)
-            rows.add(run, variant, experiment.manifest.profile)
-        for table in Rows.__slots__:
-            await loader.load(table, getattr(rows, table))
-    await loader.load("cells", [dict(row_of_cell(cells[key])) for key in sorted(cells)])
-    await loader.load("spent", [{"experiment_id": experiment.experiment_id, "committed": spent}])
+async def _carry_out(store: Store, runs: Sequence[Run], answers: Answers) -> None:
+    responses, scores, failures = [], [], []
+    for run in runs:
+        digits = int(run.run_id[-4:], 16)
+        if digits % 100 == 0:
+            failures.append(_failure(run))
+            continue
+        response, score = answers[run.model_id, run.scenario_id][digits % _VARIANTS]
+        responses.append(response.model_copy(update={"run": run}))
+        scores.append(score.model_copy(update={"run": run}))
+    await store.record(responses, [NO_LEASE] * len(responses))
+    await store.record_failures([RecordedFailure(failure, 0) for failure in failures])
+    await store.fold(scores, failures)
 
 
-def outcomes(experiment: Experiment, runs: int) -> Iterator[Outcome]:
-    """Yield the outcome of each of the first runs, for the roles of a store."""
-    variants = variants_of(experiment)
-    for run in islice(experiment.runs(), runs):
-        yield _variant_of(variants, run).outcome.of(run)
-
-
-def variants_of(experiment: Experiment) -> Variants:
-    """Return the outcomes of the runs of an experiment, and of others with its plan."""
+def _answers(experiment: Experiment) -> Answers:
+    """The answers to the runs of an experiment, and of others with its models and scenarios."""
     return {
-        (model.id, scenario.id): (
-            [_answered(experiment, model, scenario, number) for number in range(VARIANTS)],
-            _failed(experiment, model, scenario),
-        )
+        (model.id, scenario.id): [
+            (response, judge(response))
+            for number in range(_VARIANTS)
+            for response in [_response(experiment, model, scenario, number)]
+        ]
         for model in experiment.manifest.models
         for scenario in experiment.manifest.scenarios
     }
 
 
-def _variant_of(variants: Variants, run: Run) -> Variant:
-    answers, failure = variants[run.model_id, run.scenario_id]
-    digit = int(run.run_id[-4:], 16)
-    return failure if digit % 100 == 0 else answers[digit % VARIANTS]
-
-
-def _template_run(model: TutorModel, scenario: Scenario) -> Run:
-    return Run(
-        run_id=_RUN_ID,
-        experiment_id=_EXPERIMENT_ID,
-        model_id=model.id,
-        scenario_id=scenario.id,
-        dimension=scenario.dimension,
-        repeat=_REPEAT,
-    )
-
-
-def _answered(
+def _response(
     experiment: Experiment, model: TutorModel, scenario: Scenario, number: int
-) -> Variant:
+) -> Response:
     chance = Random(f"{model.id} {scenario.id} {number}")
     skill = Random(model.id).uniform(0.1, 0.9)
     sentences = [_ASKING if chance.random() < skill else _TELLING for _ in range(7)]
-    ending = "What do you think?" if chance.random() < skill else "Do that."
-    text = "".join(sentences) + ending
+    text = "".join(sentences) + ("What do you think?" if chance.random() < skill else "Do that.")
     tokens = len(text) // 4
     price = model.price
-    response = Response(
-        run=_template_run(model, scenario),
+    return Response(
+        run=experiment.run(model.id, scenario, 1),
         turn=1,
         last_turn=True,
         profile=experiment.manifest.profile,
-        student_message=scenario.student_messages[0],
+        student_message=scenario.prompt,
         text=text,
         status=Status.OK,
         usage=Usage(visible_output_tokens=tokens, input_tokens=120),
@@ -224,56 +186,102 @@ def _answered(
         cost_nanodollars=None if price is None else price.cost_nanodollars(120, tokens),
         stop_reason="end_turn",
         model_version="tutor-2026-01",
-        recorded_at=_RECORDED_AT,
+        recorded_at=_NEWEST,
     )
-    return Variant.of(Outcome(response, _score_of(response)))
 
 
-def _failed(experiment: Experiment, model: TutorModel, scenario: Scenario) -> Variant:
-    failure = RunFailure(
-        run=_template_run(model, scenario),
+def _failure(run: Run) -> RunFailure:
+    return RunFailure(
+        run=run,
         turn=1,
-        profile=experiment.manifest.profile,
-        kind=("rate_limited", "timeout")[len(scenario.id) % 2],
+        profile=CANONICAL,
+        kind="rate_limited",
         message="429: slow down",
         attempts=5,
     )
-    return Variant.of(Outcome(failure=failure))
 
 
-def _score_of(response: Response) -> ScoredResponse:
-    measured = score(
-        response.text,
-        output_tokens=response.usage.visible_output_tokens,
-        dimension=response.run.dimension,
-        student_message=response.student_message,
-        profile=response.profile,
-    )
-    return ScoredResponse(
-        run=response.run,
-        turn=response.turn,
-        last_turn=response.last_turn,
-        profile=response.profile,
-        status=measured.status,
-        vectors=measured.vectors,
-        overall=measured.overall,
-        usage=response.usage,
-        latency_ms=response.latency_ms,
-        cost_nanodollars=response.cost_nanodollars,
-    )
+@dataclass(frozen=True, slots=True)
+class FilledStore:
+    """A store of a known size, and the address of the API over it."""
+
+    url: str
+    size: Size
+    experiments: tuple[Experiment, ...]
+    """Newest first."""
+
+    address: str
+
+    async def change(self) -> None:
+        """Give the store another revision, so that the API makes its next answers anew."""
+        if not self.url.startswith("sqlite"):
+            await postgresql.execute(self.url, _CHANGE)
+            return
+        path = self.url.removeprefix("sqlite:///")
+        with closing(sqlite3.connect(path, timeout=30)) as connection, connection:
+            connection.execute(_CHANGE)
 
 
-def _fold(cells: dict[CellKey, Cell], run: Run, outcome: Outcome) -> int:
-    """Fold an outcome into its cell; returns its cost."""
-    fact = outcome.scored or outcome.failure
-    if fact is None:
-        raise AssertionError("an outcome is a score or a failure")
-    key = CellKey(run.experiment_id, run.model_id, run.scenario_id, fact.turn, fact.profile)
-    cell = cells.get(key)
-    if cell is None:
-        cell = cells[key] = Cell(key, run.dimension)
-    if outcome.scored is None:
-        cell.add_failure()
-        return 0
-    cell.add_score(outcome.scored)
-    return outcome.scored.cost_nanodollars or 0
+@asynccontextmanager
+async def filled_stores(
+    place: str, sizes: Sequence[Size] = (SMALL, BIG)
+) -> AsyncIterator[list[FilledStore]]:
+    """Fill a store of each size, unless it is filled, and serve the API over it.
+
+    `place` is a folder for the stores of SQLite, or the word postgresql.
+    """
+    async with AsyncExitStack() as stack:
+        stores = []
+        for size in sizes:
+            experiments = tuple(experiments_of(size))
+            if place == POSTGRESQL:
+                url = await stack.enter_async_context(postgresql.new_database())
+            else:
+                url = f"sqlite:///{place}/{size.runs}-runs.db"
+            store = SqlStore.from_url(url)
+            await store.prepare()
+            if not await store.progress_of([experiments[-1].experiment_id]):
+                await fill(store, experiments)
+            await store.close()
+            if place == POSTGRESQL:
+                await postgresql.execute(url, "VACUUM (ANALYZE)")
+            address = await stack.enter_async_context(served(url, build_api))
+            stores.append(FilledStore(url, size, experiments, address))
+        yield stores
+
+
+async def build_api(store: Store) -> Starlette:
+    """The API, which looks for a change of its store at each request."""
+    return build_app(store, ApiSettings(freshness_ms=0))
+
+
+@asynccontextmanager
+async def served(url: str, build: Build) -> AsyncIterator[str]:
+    """Serve an app over a store in a process of its own; yields its address."""
+    context = multiprocessing.get_context("spawn")
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=_serve, args=(url, build, sending), daemon=True)
+    process.start()
+    sending.close()  # a process that dies before it serves ends the wait below
+    try:
+        yield await asyncio.to_thread(receiving.recv)
+    finally:
+        process.terminate()
+        process.join(10)
+
+
+def _serve(url: str, build: Build, ready: Connection) -> None:
+    # An answer is waited for until it is made: a reader in haste would get the one before.
+    with quiet_garbage_collector(), mock.patch.object(ready_bytes, "_STALE_AFTER", 60.0):
+        asyncio.run(_serve_until_stopped(url, build, ready))
+
+
+async def _serve_until_stopped(url: str, build: Build, ready: Connection) -> None:
+    store = SqlStore.from_url(url)
+    await store.prepare()
+    app = await build(store)
+    with stop_signals() as stop:
+        async with serving(app, "127.0.0.1", 0, shutdown_timeout=1) as address:
+            ready.send(address)
+            await stop.wait()
+    await store.close()
