@@ -186,6 +186,8 @@ MEASUREMENTS = {"throughput": throughput, "requests": requests}
 
 def main(name: str | None = None, place: str | None = None) -> None:
     """Take one measurement, or both."""
+    if name not in (None, *MEASUREMENTS):
+        sys.exit(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         for chosen in MEASUREMENTS if name is None else (name,):
             asyncio.run(MEASUREMENTS[chosen](place or folder))

@@ -1,6 +1,6 @@
 """What benchmarks and pages cost on SQS, SNS and DynamoDB, counted over an emulator.
 
-    python -m tests.benchmarks.aws [pipeline|units|pages] [RUNS]
+    python -m tests.benchmarks.aws [pipeline [RUNS]|units [RUNS]|pages]
 
 `pipeline` carries out an experiment with all services in one process, by tutors that answer at once
 and by tutors that take a second: the more events there are at a time, the more share a request. It
@@ -118,7 +118,7 @@ def _read_units(items: Sequence[Mapping[str, Any]]) -> int:
     return max(1, ceil(sum(size(decoded(item)) for item in items) / READ_UNIT))
 
 
-async def pipeline(bill: Bill, runs: int) -> None:
+async def pipeline(bill: Bill, runs: int = 1_080) -> None:
     """Print a line for each latency: runs per second, and the requests and units of a run."""
     for latency in LATENCIES_MS:
         experiment = experiment_of(runs, latency_ms=latency)
@@ -190,7 +190,7 @@ async def _carry_out(experiment: Experiment, broker: SqsBroker, store: DynamoDBS
     return seconds
 
 
-async def units(bill: Bill, runs: int) -> None:
+async def units(bill: Bill, runs: int = 450) -> None:
     """Print a line for each step of a run and each size of batches, and for an experiment."""
     print(f"{'a run, in DynamoDB':34} {'requests':>8} {'writes':>8} {'reads':>8}")
     async with dynamodb.new_table() as url:
@@ -278,16 +278,17 @@ async def pages(bill: Bill) -> None:
         print(f"{name:34}", *(f"{count:22.0f}" for count in counts))
 
 
-def main(name: str | None = None, runs: str | None = None) -> None:
+MEASUREMENTS = {"pipeline": pipeline, "units": units, "pages": pages}
+
+
+def main(name: str | None = None, *runs: str) -> None:
     """Take one measurement, or all of them."""
+    if name not in (None, *MEASUREMENTS):
+        sys.exit(__doc__)
     os.environ.setdefault("SOCRATIC_LOG_LEVEL", "error")
     bill = Bill()
-    if name in (None, "pipeline"):
-        asyncio.run(pipeline(bill, int(runs or 1_080)))
-    if name in (None, "units"):
-        asyncio.run(units(bill, int(runs or 450)))
-    if name in (None, "pages"):
-        asyncio.run(pages(bill))
+    for chosen in MEASUREMENTS if name is None else (name,):
+        asyncio.run(MEASUREMENTS[chosen](bill, *map(int, runs)))
 
 
 if __name__ == "__main__":

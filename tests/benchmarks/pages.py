@@ -192,6 +192,8 @@ def _latencies(stored_at: Sequence[float], changes: Sequence[tuple[float, int]])
 
 def main(name: str | None = None, *arguments: str) -> None:
     """Take one measurement, or both; without a name, the argument is a folder of stores."""
+    if name not in (None, "show", "change"):
+        sys.exit(__doc__)
     if name in (None, "show"):
         with tempfile.TemporaryDirectory() as folder:
             asyncio.run(show(*arguments or (folder,)))

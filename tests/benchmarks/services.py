@@ -286,6 +286,8 @@ MEASUREMENTS = {"throughput": throughput, "latency": latency, "slow-model": slow
 
 def main(name: str | None = None, *numbers: str) -> None:
     """Take one measurement, or all of them."""
+    if name not in (None, *MEASUREMENTS):
+        sys.exit(__doc__)
     for chosen in MEASUREMENTS if name is None else (name,):
         asyncio.run(MEASUREMENTS[chosen](*map(int, numbers)))
 

@@ -336,6 +336,8 @@ MEASUREMENTS = {"command": command, "runner": runner, "functions": functions}
 
 def main(name: str | None = None, *rounds: str) -> None:
     """Take one measurement, or all of them."""
+    if name not in (None, *MEASUREMENTS):
+        sys.exit(__doc__)
     for chosen in MEASUREMENTS if name is None else (name,):
         MEASUREMENTS[chosen](*map(int, rounds))
 
