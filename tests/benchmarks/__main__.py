@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import tempfile
 
-from tests.benchmarks import api, aws, embedded, fidelity_coverage, interval_coverage, pages, services, start
+from tests.benchmarks import (
+    api,
+    aws,
+    embedded,
+    fidelity_coverage,
+    interval_coverage,
+    pages,
+    services,
+    start,
+)
 from tests.benchmarks.calls import call_cost, many_endpoints
 
 if __name__ == "__main__":
