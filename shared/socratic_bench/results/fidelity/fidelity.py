@@ -158,8 +158,9 @@ async def _selected(
     scored = await _scored(store, outlines, profile)
     if outlines and not scored:
         raise NoScores(
-            f"no experiment has a score by {profile!r}. Run one whose scenarios have several turns, "
-            f"such as `scenarios: pressure-24`, with `profile: {profile}`{await _rescoring(store, outlines, profile)}"
+            f"no experiment has a score by {profile!r}. Run one of several turns, such as "
+            f"`scenarios: pressure-24`, with `profile: {profile}`"
+            f"{await _rescoring(store, outlines, profile)}"
         )
     return await select_among(store, scored, None, profile, filters)
 
