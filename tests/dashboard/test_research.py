@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,32 @@ async def test_models_whose_difference_may_be_chance_share_ranks_on_one_line(
         tied = "\u2013" if best is None else f"{best}\u2013{worst}"
         assert cell["text"] == (str(best) if best and best == worst else tied)
         assert cell["lines"] < 1.5
+
+
+async def test_a_row_says_how_far_its_place_depends_on_the_weights(
+    store: SqlStore, address: str, visit: Visit
+):
+    await seed(store, experiment(tutors(8)))
+    page = await visit("/")
+    models = await models_at(address)
+    at, model = next(
+        (at, each)
+        for at, each in enumerate(models)
+        if "other_weights" in each and each["other_weights"]["share_ahead"] < 0.95
+    )
+    weights = model["other_weights"]
+    [name] = [each["model_name"] for each in models if each["model_id"] == weights["next_model"]]
+    await page.locator(f"{MODEL_ROWS} button").nth(at).click()
+
+    fact = page.locator("tr.detail:not([hidden]) .facts div", has_text="Other weights")
+    told = (await fact.locator("dd").inner_text()).replace("\u2068", "").replace("\u2069", "")
+
+    assert told.endswith(
+        f"under 95 % of all weightings of the vectors and ahead of {name} under "
+        f"{math.floor(100 * weights['share_ahead'])} % of them"
+    )
+    note = await page.locator("#note").inner_text()
+    assert "The order depends on the weights of the vectors" in note
 
 
 @SCREENS

@@ -13,6 +13,7 @@ from socratic_bench.results.formats import MISSING, figure, interval, is_partial
 from socratic_bench.results.leaderboard.columns import (
     Column,
     Drop,
+    depends_on_weights,
     rank_text,
     shown_columns,
     turns_of,
@@ -21,6 +22,7 @@ from socratic_bench.results.leaderboard.figures import DimensionFigures, ModelFi
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison
 from socratic_bench.results.leaderboard.text_formats import (
     BASELINE,
+    OTHER_WEIGHTS,
     SCALE,
     TIES,
     is_tied,
@@ -196,6 +198,8 @@ def _legend(comparison: ModelComparison, table: FittedTable, *, detail: bool) ->
     lines = ["", f"{SCALE}.", *unanimity(comparison)]
     if is_tied(comparison):
         lines.append(TIES)
+    if depends_on_weights(comparison):
+        lines.append(OTHER_WEIGHTS)
     lines += _without_interval(models)
     if any(model.kind == "reference" for model in models):
         simulated = any(m.kind == "reference" and m.total_cost_usd is not None for m in models)

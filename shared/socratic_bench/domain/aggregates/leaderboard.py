@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -13,6 +14,7 @@ from socratic_bench.domain.aggregates.cell import Cell, Tally
 from socratic_bench.domain.aggregates.parts import FigureSums
 from socratic_bench.domain.aggregates.run_scores import run_scores
 from socratic_bench.domain.aggregates.statistics import MeanEstimate, figure_estimate
+from socratic_bench.domain.aggregates.weightings import vector_means
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline, ModelOutline
 from socratic_bench.scoring.composition import Composition
@@ -87,6 +89,10 @@ class ModelRow:
     consumption: Consumption
     overall: FigureSums[str]
     """The overall scores by scenario, with their parts."""
+
+    vector_means: Mapping[str, Fraction]
+    """The exact mean of each vector, where `overall` is their weighted mean under any weights and
+    each has a value for every scored response; empty otherwise."""
 
     turns: Mapping[int, Standing]
     """By turn, where runs have several; a turn is a run's first, second or later exchange."""
@@ -214,6 +220,7 @@ def _model_row(
         by_dimension[cell.dimension].append(cell)
     # Experiments of one row have the same scenarios.
     cluster = experiments[0].cluster_of
+    scores = run_scores(cells, cluster)
     return ModelRow(
         model=_outline_of(key.model_id, experiments[0]).model(),
         conditions_id=key.conditions_id,
@@ -225,7 +232,8 @@ def _model_row(
             for each in _dimensions(experiments, dimension)
         },
         consumption=_consumption(cells),
-        overall=FigureSums.of(run_scores(cells, cluster), OVERALL, composition),
+        overall=FigureSums.of(scores, OVERALL, composition),
+        vector_means=vector_means(cells, scores, composition),
         turns=_by_turn(cells, composition, cluster),
         alike=scenarios_alike(cells),
         answers=answers_in(cells),

@@ -251,6 +251,12 @@ class FigureSums(Generic[Scenario]):
             },
         )
 
+    def of_part(self, part: str) -> FigureSums[Any]:
+        """Return a part as a figure of its own, which is its only part."""
+        sums = self.parts[part].sums
+        alone = PartSums(array("d", [1.0] * len(sums.scenarios)), sums)
+        return FigureSums(sums, {part: alone})
+
     def weight(self, part: str, scenarios: Collection[Scenario]) -> float:
         """Return the mean weight of a part over some scenarios of the figure."""
         weights = self.parts[part].weights

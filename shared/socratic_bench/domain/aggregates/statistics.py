@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Final, NamedTuple, TypeVar
@@ -178,6 +179,11 @@ def clustered_mean(
     )
 
 
+def exact_mean(clusters: Sequence[RunScores]) -> Fraction:
+    """Return the mean over runs, 0 to 1, as the fraction that it is; there is one run at least."""
+    return _ExactSums(clusters).exact_mean
+
+
 def fewest_scenarios(figure: str, composition: Composition) -> int:
     """Return the fewest scenarios that a figure has an interval from."""
     return max(FEWEST_CLUSTERS, composition.fewest.get(figure, 0))
@@ -230,6 +236,11 @@ class _ExactSums:
         """The sum over each cluster's runs: in millionths, times the scale."""
 
         self._total = sum(self._totals)
+
+    @property
+    def exact_mean(self) -> Fraction:
+        """Over the runs, of which there is one at least."""
+        return Fraction(self._total, self.runs * self.scale * MILLIONTHS)
 
     @property
     def mean(self) -> float:

@@ -15,6 +15,7 @@ from socratic_bench.results.leaderboard.leaderboard import (
     Filtered,
     ModelComparison,
 )
+from socratic_bench.results.leaderboard.places import OtherWeights
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.version import __version__
 
@@ -27,12 +28,13 @@ class Drop(IntEnum):
     SIMULATED_LATENCY = 1
     DIMENSIONS = 2
     VECTORS = 3
-    COST = 4
-    RUNS = 5
-    KIND = 6
-    COVERAGE = 7
-    INTERVAL = 8
-    NEVER = 9
+    OTHER_WEIGHTS = 4
+    COST = 5
+    RUNS = 6
+    KIND = 7
+    COVERAGE = 8
+    INTERVAL = 9
+    NEVER = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def leaderboard_columns(comparison: ModelComparison) -> tuple[Column, ...]:
     """Return all columns, in the order of tables and CSVs."""
     return (
         *_identity(comparison),
-        *_totals(),
+        *_totals(comparison),
         *(_vector(name) for name in comparison.vectors),
         *(_dimension(name, comparison.vectors) for name in comparison.dimensions),
         *(_turn(turn, comparison.vectors) for turn in turns_of(comparison)),
@@ -144,7 +146,7 @@ def rank_text(model: ModelFigures) -> str:
     return str(best) if best == worst else f"{best}\u2013{worst}"
 
 
-def _totals() -> Sequence[Column]:
+def _totals(comparison: ModelComparison) -> Sequence[Column]:
     return (
         Column(
             {OVERALL: lambda model: model.overall_score},
@@ -179,6 +181,7 @@ def _totals() -> Sequence[Column]:
             ),
             drop=Drop.RUNS,
         ),
+        _other_weights(comparison),
         Column(
             {
                 "rank_low": lambda model: model.rank_interval and model.rank_interval[0],
@@ -186,6 +189,41 @@ def _totals() -> Sequence[Column]:
             }
         ),
     )
+
+
+def _other_weights(comparison: ModelComparison) -> Column:
+    """Make the column of the places under other weights, which a table shows where an order depends
+    on the weights.
+    """
+    is_shown = depends_on_weights(comparison)
+    return Column(
+        {
+            "share_ahead": _of_weights(lambda weights: weights.share_ahead),
+            "weights_rank_low": _of_weights(lambda weights: weights.rank_range[0]),
+            "weights_rank_high": _of_weights(lambda weights: weights.rank_range[1]),
+        },
+        "other weights",
+        lambda model: "" if model.other_weights is None else weights_text(model.other_weights),
+        drop=Drop.OTHER_WEIGHTS,
+        shown_if=lambda _: is_shown,
+    )
+
+
+def depends_on_weights(comparison: ModelComparison) -> bool:
+    """Whether the order of two neighbours depends on the weights of the vectors."""
+    known = (model.other_weights for model in comparison.models)
+    return any(weights is not None and not weights.is_steady for weights in known)
+
+
+def _of_weights(read: Callable[[OtherWeights], Any]) -> Read:
+    return lambda model: None if model.other_weights is None else read(model.other_weights)
+
+
+def weights_text(weights: OtherWeights) -> str:
+    """Return the share of weightings and the ranks under them, such as `71 %, 1–3`."""
+    best, worst = weights.rank_range
+    ranks = str(best) if best == worst else f"{best}\u2013{worst}"
+    return f"{weights.share_text}, {ranks}"
 
 
 def _bound(model: ModelFigures, which: Literal[0, 1]) -> float | None:

@@ -1,16 +1,14 @@
-"""The figures of one row of the leaderboard, as JSON has them, and the places of its models."""
+"""The figures of one row of the leaderboard, as JSON has them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import date
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.aggregates.cell import Tally
-from socratic_bench.domain.aggregates.difference import rank_intervals
 from socratic_bench.domain.aggregates.leaderboard import (
     Consumption,
     Leaderboard,
@@ -25,42 +23,9 @@ from socratic_bench.results.formats import share
 from socratic_bench.results.interval_steps import scenarios_missing
 from socratic_bench.results.leaderboard.answer_sentences import AnswerNote, notes_of
 from socratic_bench.results.leaderboard.baseline import BASELINE_ID, BASELINE_NAME, Baseline
+from socratic_bench.results.leaderboard.places import OtherWeights, Place
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import yes_or_no_vectors
-
-MOST_COMPARED: Final = 100
-"""The most models that are compared in pairs: the pairs of more take too long for an answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class RankPlace:
-    """A model's rank under its conditions, with its best and worst possible rank."""
-
-    rank: int
-    interval: tuple[int, int] | None
-
-
-def places(board: Leaderboard) -> list[RankPlace | None]:
-    """Return the place of each row among the rows under the same conditions."""
-    found: list[RankPlace | None] = []
-    for conditions in board.conditions:
-        found += _places([row for row in board.rows if row.conditions_id == conditions])
-    return found
-
-
-def _places(rows: Sequence[ModelRow]) -> list[RankPlace | None]:
-    """Return the place of each row; rows come best first."""
-    scored = [row for row in rows if row.standing.overall.mean is not None]
-    ranked = [row for row in scored if not is_reference(row.model)] or scored
-    intervals: Sequence[tuple[int, int] | None] = [None] * len(ranked)
-    if len(ranked) <= MOST_COMPARED:
-        intervals = rank_intervals([row.overall for row in ranked])
-    placed = {
-        row.model.id: RankPlace(rank, interval)
-        for rank, (row, interval) in enumerate(zip(ranked, intervals, strict=True), 1)
-    }
-    return [placed.get(row.model.id) for row in rows]
-
 
 Interval = tuple[float, float]
 
@@ -132,6 +97,12 @@ class ModelFigures(BaseModel):
     share ranks: 5 % is the probability of one or more false differences under one set of
     conditions. Null without a rank, and among more than 100 ranked models."""
 
+    other_weights: OtherWeights | None = Field(
+        default=None, exclude_if=lambda weights: weights is None
+    )
+    """The place under other weights of the vectors; left out without a rank or another model, and
+    where `overall` is no weighted mean of its vectors."""
+
     simulated_latency_ms: int
     total_runs: int
     """Runs that ended: scored, unscorable or failed."""
@@ -195,7 +166,7 @@ class ModelFigures(BaseModel):
     baseline."""
 
 
-def model_figures(row: ModelRow, place: RankPlace | None, board: Leaderboard) -> ModelFigures:
+def model_figures(row: ModelRow, place: Place | None, board: Leaderboard) -> ModelFigures:
     """Return the figures of a model's row."""
     model, standing = row.model, row.standing
     answers = yes_or_no_vectors(board.profile)
@@ -205,6 +176,7 @@ def model_figures(row: ModelRow, place: RankPlace | None, board: Leaderboard) ->
         kind="reference" if is_reference(model) else "model",
         rank=None if place is None else place.rank,
         rank_interval=None if place is None else place.interval,
+        other_weights=None if place is None else place.other_weights,
         simulated_latency_ms=simulated_latency_ms(model),
         total_runs=standing.runs,
         planned_runs=row.planned_runs,

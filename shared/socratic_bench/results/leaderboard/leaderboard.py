@@ -22,8 +22,8 @@ from socratic_bench.results.leaderboard.figures import (
     ModelFigures,
     baseline_figures,
     model_figures,
-    places,
 )
+from socratic_bench.results.leaderboard.places import places, unsteady_pairs
 from socratic_bench.results.leaderboard.selection import LeftOutReason, Selection, select
 from socratic_bench.version import __version__
 
@@ -70,6 +70,11 @@ def cautions_of(
         sentences.append(
             f"More than half of the scenarios have exactly the same figures for {named}: the "
             "replies may repeat. Read them with `socratic-bench transcripts`."
+        )
+    if pairs := unsteady_pairs((model.model_id, model.other_weights) for model in models):
+        sentences.append(
+            "The order depends on the weights of the vectors. The first of these neighbours is "
+            f"ahead under less than 95 % of all weightings: {_first(', ', pairs)}."
         )
     on_answers = {printable(model.model_id): model.notes for model in models}
     sentences += answer_sentences.sentences(on_answers, MOST_NAMED)

@@ -9,7 +9,11 @@ from typing import Final
 
 from socratic_bench.results.formats import figure, moment, printable
 from socratic_bench.results.leaderboard.baseline import CONSTANT_REPLY
-from socratic_bench.results.leaderboard.columns import leaderboard_columns, shown_columns
+from socratic_bench.results.leaderboard.columns import (
+    depends_on_weights,
+    leaderboard_columns,
+    shown_columns,
+)
 from socratic_bench.results.leaderboard.leaderboard import ExperimentSummary, ModelComparison
 from socratic_bench.version import __version__
 
@@ -50,6 +54,11 @@ TIES: Final = (
     "scenario, Holm-corrected, 5 %)."
 )
 
+OTHER_WEIGHTS: Final = (
+    "other weights: the share of all weightings of the vectors under which a model is ahead of the "
+    "next one, and its ranks under 95 % of them."
+)
+
 BASELINE: Final = (
     "The constant reply is no tutor. It answers every message \u201c"
     f"{CONSTANT_REPLY}\u201d A mean below it tells of no reading."
@@ -67,6 +76,8 @@ def reading_aid(comparison: ModelComparison) -> list[str]:
     sentences = [f"{SCALE}; a dash is an unknown figure."]
     if is_tied(comparison):
         sentences.append(TIES)
+    if depends_on_weights(comparison):
+        sentences.append(OTHER_WEIGHTS)
     if any(model.kind == "reference" for model in comparison.models):
         sentences.append(
             "A reference tutor is a built-in archetype that shows the scale, not a real model."

@@ -16,6 +16,7 @@ from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.money import Price
 from socratic_bench.results.experiment_status import why_unscored
 from socratic_bench.results.formats import share
+from socratic_bench.results.leaderboard.columns import weights_text
 from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from socratic_bench.results.leaderboard.text_formats import comparison_csv
 from socratic_cli.display.leaderboard import comparison_table
@@ -114,6 +115,8 @@ def figures_of(comparison, header):
             figures.append(share(model.coverage))
         if "runs" in header:
             figures.append(f"{model.total_runs}/{model.planned_runs}")
+        if "other weights" in header and model.other_weights is not None:
+            figures.append(weights_text(model.other_weights))
         if "verbosity" in header:
             figures += [f"{vector.mean:.2f}" for vector in model.vectors.values()]
         if "student" in header:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -13,7 +15,12 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.results.leaderboard.leaderboard import model_comparison
-from socratic_bench.results.leaderboard.text_formats import comparison_markdown, unanimity
+from socratic_bench.results.leaderboard.places import OtherWeights
+from socratic_bench.results.leaderboard.text_formats import (
+    comparison_csv,
+    comparison_markdown,
+    unanimity,
+)
 from socratic_bench.results.pages import report_page
 from socratic_bench.scoring.exchange import Status
 from tests.contract.store.facts import a_failure, a_score
@@ -443,3 +450,109 @@ async def test_where_every_experiment_only_failed_the_newest_is_shown(store: Mem
 
     assert [each.occasion for each in comparison.experiments] == ["2"]
     assert [each.reason for each in comparison.left_out] == ["older"]
+
+
+def of_three_dimensions(
+    planned: Experiment, **means: tuple[float, float, float]
+) -> list[ScoredResponse]:
+    """One response for every run, with the vectors of its model, by the end of the model's id."""
+    found = []
+    for each in scored(planned, 0.5, {}):
+        values = means[each.run.model_id.partition("/")[2]]
+        named = dict(zip(("verbosity", "exploratory", "interrogative"), values, strict=True))
+        found.append(each.model_copy(update={"vectors": named, "overall": sum(values) / 3}))
+    return found
+
+
+async def test_neighbours_tell_on_how_many_weightings_their_order_holds(store: MemoryStore):
+    ids = ("local/better", "local/worse", "local/last", "reference/socratic")
+    planned = experiment([TutorModel(id=each) for each in ids])
+    await store.register(planned)
+    means = {
+        "better": (0.60, 0.45, 0.52),
+        "worse": (0.50, 0.50, 0.50),
+        "last": (0.0, 0.0, 0.0),
+        "socratic": (1.0, 1.0, 1.0),
+    }
+    await store.fold(of_three_dimensions(planned, **means), ())
+
+    comparison = await model_comparison(store)
+
+    [socratic, better, worse, last] = comparison.models
+    assert socratic.other_weights is None
+    assert better.other_weights is not None
+    assert better.other_weights.next_model == "local/worse"
+    assert better.other_weights.share_ahead == pytest.approx(16 / 21)
+    assert not better.other_weights.certain
+    assert better.other_weights.rank_range == (1, 2)
+    assert worse.other_weights is not None
+    assert worse.other_weights.share_ahead == 1.0
+    assert worse.other_weights.certain
+    assert last.other_weights is not None
+    assert last.other_weights.next_model is last.other_weights.share_ahead is None
+    assert last.other_weights.rank_range == (3, 3)
+    told = (
+        "The order depends on the weights of the vectors. The first of these neighbours is ahead "
+        "under less than 95 % of all weightings: local/better and local/worse (76 %)."
+    )
+    assert told in comparison.notes
+    page = comparison_markdown(comparison)
+    assert "| other weights |" in page
+    assert "| 76 %, 1\u20132 |" in page
+    assert "| \u2013, 3 |" in page
+    [_, row, *_] = csv.DictReader(io.StringIO(comparison_csv(comparison)))
+    assert float(row["share_ahead"]) == pytest.approx(16 / 21)
+    assert (row["weights_rank_low"], row["weights_rank_high"]) == ("1", "2")
+
+
+async def test_an_order_that_holds_under_every_weighting_needs_no_column(store: MemoryStore):
+    planned = experiment([TutorModel(id="local/better"), TutorModel(id="local/worse")])
+    await store.register(planned)
+    means = {"better": (0.9, 0.9, 0.9), "worse": (0.3, 0.3, 0.3)}
+    await store.fold(of_three_dimensions(planned, **means), ())
+
+    comparison = await model_comparison(store)
+
+    assert comparison.models[0].other_weights is not None
+    assert not any("depends on the weights" in note for note in comparison.notes)
+    assert "other weights" not in comparison_markdown(comparison)
+
+
+@pytest.mark.parametrize(
+    ("profile", "vectors"),
+    [
+        ("socratic-v2", {"asking": 0.5, "form": 0.5, "ground": 0.5}),
+        ("socratic-v1", {"verbosity": 0.5, "exploratory": None, "interrogative": 0.5}),
+    ],
+)
+async def test_an_overall_that_is_no_mean_of_all_vectors_has_no_other_weights(
+    store: MemoryStore, profile: str, vectors: dict[str, float | None]
+):
+    manifest = Manifest(models=tutors(4), scenarios=SCENARIOS, repeats=1, profile=profile)
+    planned = Experiment(manifest=manifest, created_at=MONDAY)
+    await store.register(planned)
+    every = scored(planned, 0.5, {})
+    await store.fold([each.model_copy(update={"vectors": vectors}) for each in every], ())
+
+    rows = (await model_comparison(store)).model_dump(mode="json")["models"]
+
+    assert len(rows) == 4
+    assert not any("other_weights" in row for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "told", "is_steady"),
+    [
+        (0.9499, "94 %", False),
+        (0.95, "95 %", True),
+        (0.9999, "99 %", True),
+        (1.0, "100 %", True),
+        (0.001, "1 %", False),
+    ],
+)
+def test_a_share_of_95_percent_is_never_less(ahead: float, told: str, is_steady: bool):
+    weights = OtherWeights(
+        next_model="local/worse", share_ahead=ahead, certain=False, rank_range=(1, 2)
+    )
+
+    assert (weights.share_text, weights.is_steady) == (told, is_steady)

@@ -13,7 +13,7 @@ import {
   percent,
   score,
 } from "../lib/format";
-import { meanOf } from "../lib/models";
+import { meanOf, underOtherWeights } from "../lib/models";
 import { fact } from "./fact";
 
 const NOT_APPLICABLE = "does not apply";
@@ -124,7 +124,13 @@ function notes(model: ModelFigures): Node[] {
   return told.length ? [fact("Notes", told.join("; "))] : [];
 }
 
-function facts(model: ModelFigures): HTMLElement {
+/** How far the place of the model depends on the weights. */
+function otherWeights(model: ModelFigures, comparison: ModelComparison): Node[] {
+  const told = underOtherWeights(model, comparison);
+  return told ? [fact("Other weights", told)] : [];
+}
+
+function facts(model: ModelFigures, comparison: ModelComparison): HTMLElement {
   const statuses = Object.entries(model.statuses).map(([status, number]) => `${number} ${status}`);
   const ids = model.experiment_ids.flatMap((id, at) => [
     at ? ", " : "",
@@ -138,6 +144,7 @@ function facts(model: ModelFigures): HTMLElement {
     ...(model.turns ?? []).map(({ turn, overall, coverage }) =>
       fact(`Turn ${turn}`, `${score(overall)}, coverage ${percent(coverage)}`),
     ),
+    ...otherWeights(model, comparison),
     ...consumption(model),
     ...notes(model),
     fact("Model", element("bdi", { class: "identifier" }, model.model_id)),
@@ -171,6 +178,6 @@ export function breakdown(model: ModelFigures, comparison: ModelComparison): HTM
     "div",
     {},
     element("div", { class: "breakdown" }, ...groups.map(group)),
-    facts(model),
+    facts(model, comparison),
   );
 }

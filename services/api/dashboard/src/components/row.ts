@@ -3,7 +3,7 @@
 import type { ModelComparison, ModelFigures } from "../lib/api_types";
 import { element, say, toggle } from "../lib/dom";
 import { cost, count, interval, isolated, percent, score, shortened, UNKNOWN } from "../lib/format";
-import { anyCost, ranks, ties } from "../lib/models";
+import { anyCost, ranks, ties, underOtherWeights } from "../lib/models";
 import { breakdown } from "./breakdown";
 import { Plot } from "./plot";
 import { ScenarioList } from "./scenario_list";
@@ -88,6 +88,7 @@ export class Row {
     { open, scenarios }: Shown,
   ): void {
     say(this.#rank, ranks(model));
+    this.#rank.title = underOtherWeights(model, comparison);
     say(this.#button, model.model_name);
     this.#button.title = model.model_name;
     this.#describe(model, comparison);
@@ -132,7 +133,12 @@ export class Row {
   }
 
   #fill(model: ModelFigures, comparison: ModelComparison): void {
-    const figures = JSON.stringify([model, comparison.vectors, comparison.dimensions]);
+    const figures = JSON.stringify([
+      model,
+      comparison.vectors,
+      comparison.dimensions,
+      underOtherWeights(model, comparison),
+    ]);
     if (this.#filled === figures) return;
     this.#filled = figures;
     const scenarios = model.kind === "baseline" ? [] : [this.#scenarios.node];

@@ -468,6 +468,7 @@ export interface ModelFigures {
   kind: "reference" | "model" | "baseline";
   rank: number | null;
   rank_interval: [number, number] | null;
+  other_weights?: OtherWeights | null;
   simulated_latency_ms: number;
   total_runs: number;
   planned_runs: number;
@@ -554,6 +555,12 @@ export interface PairFigures {
   is_real: boolean;
   is_equivalent: boolean;
   scenarios_to_tell: number | null;
+
+export interface OtherWeights {
+  next_model: string | null;
+  share_ahead: number | null;
+  certain: boolean;
+  rank_range: [number, number];
 }
 
 export interface Paired {

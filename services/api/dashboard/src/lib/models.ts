@@ -2,7 +2,7 @@
 
 import type { Order } from "./address";
 import type { DimensionFigures, ModelComparison, ModelFigures } from "./api_types";
-import { UNKNOWN } from "./format";
+import { isolated, listed, percent, UNKNOWN } from "./format";
 
 /** Whom the others are compared with: the best model, or the best reference tutor if alone. */
 export function leaderOf(models: readonly ModelFigures[]): ModelFigures | null {
@@ -31,6 +31,24 @@ export function ranks({ rank, rank_interval: between }: ModelFigures): string {
   if (rank === null) return UNKNOWN;
   const [best, worst] = between ?? [rank, rank];
   return best === worst ? String(best) : `${best}\u2013${worst}`;
+}
+
+/** The place of a model under other weights of the vectors, in words; empty where unknown. */
+export function underOtherWeights(model: ModelFigures, { models }: ModelComparison): string {
+  const weights = model.other_weights;
+  if (!weights) return "";
+  const [best, worst] = weights.rank_range;
+  const rank = best === worst ? `rank ${best}` : `ranks ${best}\u2013${worst}`;
+  const parts = [`${rank} under 95 % of all weightings of the vectors`];
+  const next = models.find(({ model_id: id }) => id === weights.next_model);
+  const name = next?.model_name ?? weights.next_model;
+  if (name !== null) {
+    // Rounded down: 95 % is never less than that.
+    const ahead = Math.floor(100 * (weights.share_ahead ?? 0)) / 100;
+    const share = weights.certain ? "every one" : `${percent(ahead)} of them`;
+    parts.push(`ahead of ${isolated(name)} under ${share}`);
+  }
+  return listed(parts);
 }
 
 export function anyCost(models: readonly ModelFigures[]): boolean {
