@@ -135,8 +135,13 @@ async def opened_benchmark(
             yield benchmark, prospect
 
 
-async def outcome_of(benchmark: Benchmark, prospect: Prospect, result: BenchmarkResult) -> Outcome:
-    """Return the figures of a benchmark after its execution.
+async def outcome_of(
+    benchmark: Benchmark,
+    prospect: Prospect,
+    result: BenchmarkResult,
+    profile: str | None = None,
+) -> Outcome:
+    """Return the figures of a benchmark after its execution, by its own profile or `profile`.
 
     Raises ExperimentStopped if the experiment was deleted meanwhile.
     """
@@ -144,7 +149,7 @@ async def outcome_of(benchmark: Benchmark, prospect: Prospect, result: Benchmark
     experiment_id = experiment.experiment_id
     if result.state is ExperimentState.DELETED:
         raise ExperimentStopped(stopped_sentence(experiment_id, result.state))
-    comparison = await model_comparison(store, experiment_id)
+    comparison = await model_comparison(store, experiment_id, profile)
     reasons = await why_unscored(store, comparison)
     failures = await store.failure_kinds(experiment_id)
     spending = await store.spending(experiment_id)

@@ -243,7 +243,7 @@ async def run(
         result = await _executed(benchmark)
         if listener is not None and listener.error is not None:
             raise listener.error
-        outcome = await outcome_of(benchmark, prospect, result)
+        outcome = await outcome_of(benchmark, prospect, result, read.weighted_profile)
         return await result_of(benchmark.store, outcome)
 
 

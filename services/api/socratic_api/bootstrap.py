@@ -106,7 +106,7 @@ def build_app(
             *export.endpoints(store),
             *one_run.endpoints(store),
             *score.endpoints(),
-            *profiles.profile_endpoints(),
+            *profiles.profile_endpoints(store),
             *profiles.validity_endpoints(),
             *about.capability_endpoints(capabilities, needs_key=bool(settings.api_keys)),
             *about.health_endpoints(readiness, metrics),

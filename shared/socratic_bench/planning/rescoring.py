@@ -25,6 +25,7 @@ from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.scoring.profiles import needs_grade
+from socratic_bench.scoring.weighted_profile import is_weighted, stored_profile
 
 BATCH: Final = 500
 """Runs that are looked up at once."""
@@ -74,10 +75,16 @@ class Rescoring:
     patience: StorePatience = field(default_factory=StorePatience)
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for a profile that needs grades, which no rescoring makes.
+        """Raise InvalidInput for a profile that needs grades, which no rescoring makes, and for one
+        with other weights, which has no scores of its own.
 
         Raises UnknownProfile and BrokenPlugin too.
         """
+        if is_weighted(self.profile):
+            raise InvalidInput(
+                f"profile {self.profile} reads the scores of {stored_profile(self.profile)}: "
+                "rescore by that one, and name the weights where results are read"
+            )
         if needs_grade(self.profile):
             raise InvalidInput(
                 f"profile {self.profile} needs a model's grades, and rescoring calls no model: run "

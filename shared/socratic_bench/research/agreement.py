@@ -25,7 +25,12 @@ from socratic_bench.research.agreement_measures import (
     spearman,
 )
 from socratic_bench.results.costs import usd
-from socratic_bench.results.experiment_choice import ResultStore, find_experiment, scored_by
+from socratic_bench.results.experiment_choice import (
+    ResultStore,
+    find_experiment,
+    scored_by,
+    scores_under,
+)
 from socratic_bench.results.formats import dollars
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
 from socratic_bench.scoring.profile import OVERALL
@@ -205,7 +210,8 @@ async def profile_agreement(
         await scored_by(store, [experiment.experiment_id], profile)
     pairs = _Pairs(first, second)
     async for page in store.score_rows(experiment.experiment_id):
-        pairs.add(page)
+        for profile in (first, second):
+            pairs.add(scores_under(page, profile))
     boards = [
         await model_comparison(store, experiment.experiment_id, each) for each in (first, second)
     ]
@@ -241,12 +247,11 @@ class _Pairs:
 
     def add(self, scores: Sequence[ScoredResponse]) -> None:
         for scored in scores:
-            if scored.profile in self._places:
-                key = scored.run.run_id, scored.turn
-                if (other := self._waiting.pop(key, None)) is None:
-                    self._waiting[key] = scored
-                else:
-                    self._pair(*sorted((scored, other), key=self._place))
+            key = scored.run.run_id, scored.turn
+            if (other := self._waiting.pop(key, None)) is None:
+                self._waiting[key] = scored
+            else:
+                self._pair(*sorted((scored, other), key=self._place))
 
     def unmatched(self, profile: str) -> int:
         """Return how many responses only this profile scored."""

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
+from itertools import chain
 from typing import Final, Protocol
 
+from socratic_bench.domain.aggregates.cell import Cell
+from socratic_bench.domain.aggregates.weighing import weighed_cell, weighed_score
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import AmbiguousExperiment, InvalidInput, UnknownExperiment
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.results.formats import moment
 from socratic_bench.scoring.profiles import profile_named
+from socratic_bench.scoring.weighted_profile import is_weighted, known_weights, stored_profile
 
 
 class ResultStore(Experiments, Aggregates, Protocol):
@@ -132,22 +137,37 @@ class NoScores(InvalidInput):
     """No experiment in question has a score by the profile."""
 
 
-async def common_profiles(store: Aggregates, experiment_ids: Collection[str]) -> tuple[str, ...]:
+async def common_profiles(store: ResultStore, experiment_ids: Collection[str]) -> tuple[str, ...]:
     """Return the profiles that all of these experiments have scores by, the first one's own first.
 
-    An experiment's own profile is among them before its first score.
+    An experiment's own profile is among them before its first score. Those with other weights that
+    one of them names come last.
     """
     profiles = await store.scored_profiles(experiment_ids)
     first, *others = (profiles.get(id_, ()) for id_ in dict.fromkeys(experiment_ids))
-    return tuple(name for name in first if all(name in each for each in others))
+    common = tuple(name for name in first if all(name in each for each in others))
+    named = (each.manifest.weightings for each in await store.experiments(experiment_ids))
+    return with_weighted(common, chain.from_iterable(named))
 
 
-async def scored_by(store: Aggregates, experiment_ids: Collection[str], profile: str) -> list[str]:
+def with_weighted(profiles: Sequence[str], weightings: Iterable[str]) -> tuple[str, ...]:
+    """Return these profiles, and those of the profiles with other weights whose base is one."""
+    weighted = (name for name in dict.fromkeys(weightings) if stored_profile(name) in profiles)
+    return (*profiles, *weighted)
+
+
+async def scored_by(store: ResultStore, experiment_ids: Collection[str], profile: str) -> list[str]:
     """Return those of these experiments that have scores by a profile, in their order.
 
-    Raises NoScores if none has, with the command that makes them, and UnknownProfile for a profile
-    that is not installed either.
+    A profile with other weights reads the scores of its base. Raises NoScores if none has, with the
+    command that makes them, and UnknownProfile for a profile that is not installed either, and for
+    weights that no experiment of the store names.
     """
+    if is_weighted(profile):
+        if known_weights(profile) is None:
+            await store.outlines()  # reading a plan makes its weights known
+        profile_named(profile)
+        profile = stored_profile(profile)
     profiles = await store.scored_profiles(experiment_ids)
     found = [id_ for id_ in experiment_ids if profile in profiles.get(id_, ())]
     if found or not experiment_ids:
@@ -160,3 +180,25 @@ async def scored_by(store: Aggregates, experiment_ids: Collection[str], profile:
         f"{', '.join(profiles.get(first, ())) or 'none'}. "
         f"Score it without a model: socratic-bench rescore {first} --profile {profile}"
     )
+
+
+def cells_under(cells: Iterable[Cell], profile: str) -> list[Cell]:
+    """Return those of these cells that are under a profile, in their order.
+
+    A profile with other weights has those of its base, weighed. Raises UnknownProfile for unknown
+    weights, and InvalidInput where a vector with a weight does not apply to some response.
+    """
+    own = [cell for cell in cells if cell.key.profile == stored_profile(profile)]
+    if not is_weighted(profile):
+        return own
+    weighted = profile_named(profile)
+    return [weighed_cell(cell, weighted) for cell in own]
+
+
+def scores_under(scores: Iterable[ScoredResponse], profile: str) -> list[ScoredResponse]:
+    """Return those of these scores that are under a profile, as `cells_under` does."""
+    own = [each for each in scores if each.profile == stored_profile(profile)]
+    if not is_weighted(profile):
+        return own
+    weighted = profile_named(profile)
+    return [weighed_score(each, weighted) for each in own]

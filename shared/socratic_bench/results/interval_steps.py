@@ -16,6 +16,7 @@ from socratic_bench.domain.aggregates.statistics import (
     fewest_scenarios,
     figure_mean,
 )
+from socratic_bench.results.experiment_choice import cells_under
 from socratic_bench.scoring.composition import Composition
 
 WRITTEN: Final = "written"
@@ -137,8 +138,8 @@ def model_scores(
     cells: Sequence[Cell], model_id: str, profile: str, cluster: Callable[[Cell], str]
 ) -> VectorScores[str]:
     """Return the scores of a model by vector and scenario, from the cells of its experiment."""
-    own = (each for each in cells if (each.key.model_id, each.key.profile) == (model_id, profile))
-    return run_scores(own, cluster)
+    own = [each for each in cells if each.key.model_id == model_id]
+    return run_scores(cells_under(own, profile), cluster)
 
 
 def scenarios_missing(count: int, fewest: int = FEWEST_CLUSTERS) -> str:

@@ -13,9 +13,8 @@ from socratic_bench.domain.aggregates.item_analysis import FEWEST_MODELS, analys
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.providers.registry import is_reference
-from socratic_bench.results.experiment_choice import common_profiles
+from socratic_bench.results.experiment_choice import ResultStore, cells_under, common_profiles
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_vectors
 from socratic_bench.version import __version__
@@ -77,7 +76,7 @@ class ScenarioScores(BaseModel):
 
 
 async def scenario_scores(
-    store: Aggregates,
+    store: ResultStore,
     experiment: Experiment,
     models: Iterable[TutorModel],
     profile: str | None = None,
@@ -92,9 +91,8 @@ async def scenario_scores(
     shown = experiment.manifest.scenarios if scenarios is None else scenarios
     profile = profile or experiment.manifest.profile
     by_place: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
-    for cell in cells:
-        if cell.key.profile == profile:
-            by_place[cell.key.model_id, cell.key.scenario_id].append(cell)
+    for cell in cells_under(cells, profile):
+        by_place[cell.key.model_id, cell.key.scenario_id].append(cell)
     vectors = known_vectors(profile) or tuple(
         sorted({name for each in by_place.values() for cell in each for name in cell.vectors})
     )

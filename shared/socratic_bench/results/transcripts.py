@@ -15,9 +15,8 @@ from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run, RunFailure
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import BrokenPlugin, UnknownProfile, UnknownRun
-from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.responses import Responses
-from socratic_bench.results.experiment_choice import scored_by
+from socratic_bench.results.experiment_choice import ResultStore, scored_by
 from socratic_bench.results.filters import require_known
 from socratic_bench.scoring.profiles import needs_grade
 from socratic_bench.scoring.score import Score, score
@@ -121,7 +120,7 @@ RUNS_PER_QUERY: Final = 50
 """Runs whose responses are in memory at a time."""
 
 
-class TranscriptStore(Responses, Aggregates, Protocol):
+class TranscriptStore(Responses, ResultStore, Protocol):
     """The roles of the store with responses, and with the profiles that scored them."""
 
 
@@ -289,6 +288,6 @@ def _scored(responses: Iterable[Response], profile: str | None) -> tuple[Turn, .
     )
 
 
-async def _check_profile(store: Aggregates, experiment_id: str, profile: str | None) -> None:
+async def _check_profile(store: ResultStore, experiment_id: str, profile: str | None) -> None:
     if profile is not None:
         await scored_by(store, [experiment_id], profile)

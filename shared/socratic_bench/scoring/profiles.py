@@ -26,6 +26,11 @@ from socratic_bench.scoring.profile import (
 )
 from socratic_bench.scoring.socratic_v1.profile import SameRuler, SocraticV1
 from socratic_bench.scoring.socratic_v2.profile import SocraticV2
+from socratic_bench.scoring.weighted_profile import (
+    WeightedProfile,
+    is_weighted,
+    stored_profile,
+)
 
 GROUP: Final = "socratic_bench.profiles"
 
@@ -48,7 +53,9 @@ def profile_named(name: str) -> Profile:
     Raises UnknownProfile, naming the known ones, or BrokenPlugin, naming the distribution.
     """
     built_in = _SAME_RULER if name == SAME_RULER else _BUILT_IN.get(name)
-    return _installed(name) if built_in is None else built_in
+    if built_in is not None:
+        return built_in
+    return _weighted(name) if is_weighted(name) else _installed(name)
 
 
 def profile_names() -> tuple[str, ...]:
@@ -59,12 +66,18 @@ def profile_names() -> tuple[str, ...]:
     return (*_BUILT_IN, *(name for name in found(GROUP) if name not in _BUILT_IN))
 
 
-def known_vectors(name: str) -> tuple[str, ...] | None:
-    """Return the vectors of the profile called `name`; None if this installation cannot load it."""
+def known_profile(name: str) -> Profile | None:
+    """Return the profile called `name`; None if this installation cannot load it."""
     try:
-        return profile_named(name).vectors
+        return profile_named(name)
     except (UnknownProfile, BrokenPlugin):
         return None
+
+
+def known_vectors(name: str) -> tuple[str, ...] | None:
+    """Return the vectors of the profile called `name`; None if this installation cannot load it."""
+    profile = known_profile(name)
+    return None if profile is None else profile.vectors
 
 
 def known_composition(name: str) -> Composition:
@@ -87,6 +100,12 @@ def yes_or_no_vectors(name: str) -> Mapping[str, str]:
     except (UnknownProfile, BrokenPlugin):
         return {}
     return {each.name: each.yes for each in described if each.yes is not None}
+
+
+def weights_sentence(name: str) -> str | None:
+    """Return the weights of the profile called `name` as a sentence; None for other profiles."""
+    weighted = profile_named(name) if is_weighted(name) else None
+    return weighted.sentence() if isinstance(weighted, WeightedProfile) else None
 
 
 def graded_names() -> tuple[str, ...]:
@@ -112,6 +131,11 @@ def is_registered(profile: Profile) -> bool:
         return profile_named(profile.name) is profile
     except (UnknownProfile, BrokenPlugin):
         return False
+
+
+@cache
+def _weighted(name: str) -> WeightedProfile:
+    return WeightedProfile(profile_named(stored_profile(name)), name)
 
 
 @cache

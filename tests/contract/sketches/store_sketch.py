@@ -633,14 +633,9 @@ def _updated(stored: Registered, given: Experiment) -> Registered:
     """Return a stored experiment with the given fields outside its identity."""
     if not stored.state.calls_may_begin or stored.manifest is None:
         raise ExperimentStopped(states.stopped_sentence(stored.experiment_id, stored.state))
-    before, manifest = stored.manifest, given.manifest
-    kept = {
-        "name": before.name or manifest.name,
-        "notes": before.notes if manifest.notes is None else manifest.notes,
-        "pinned_at": before.pinned_at if manifest.pinned_at is None else manifest.pinned_at,
-    }
+    manifest = given.manifest.keeping(stored.manifest)
     submitted = stored.submitted or given.submitted
-    return replace(stored, manifest=manifest.model_copy(update=kept), submitted=submitted)
+    return replace(stored, manifest=manifest, submitted=submitted)
 
 
 def _done(server: Server, stored: Registered) -> int:

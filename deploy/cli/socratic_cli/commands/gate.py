@@ -25,7 +25,7 @@ from socratic_bench.results.gate.text_formats import gate_annotations, gate_mark
 from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import counted, name_of, say, standard_output
 from socratic_cli.options.configuration import changes_options
-from socratic_cli.options.results import whole_file
+from socratic_cli.options.results import profile_option, whole_file
 from socratic_cli.options.store import readable_store, store_option
 
 _COLUMNS = (
@@ -141,10 +141,12 @@ class LeastOverall(click.ParamType[tuple[str | None, float]]):
     "job's summary.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@profile_option
 @changes_options
 def gate(
     experiment: str,
     store_url: str,
+    profile: str | None,
     least_overall: Sequence[tuple[str | None, float]],
     least_coverage: float | None,
     least_turns_kept: float | None,
@@ -165,12 +167,16 @@ def gate(
 
     EXPERIMENT is the configuration that was run, or an ID, its start, an occasion or a name. A
     configuration means its newest execution under its name, unless --occasion or its `occasion`
-    names one. Exit code 1 if a check fails. A model is compared with itself in the baseline, on the
-    scenarios that both experiments have. Reference tutors are checked only where --fail-under names
-    them.
+    names one; its `weights` are those of the scores. Exit code 1 if a check fails. A model is
+    compared with itself in the baseline, on the scenarios that both experiments have. Reference
+    tutors are checked only where --fail-under names them.
     """
     config = Path(experiment)
-    gated = _configured(config, changes) if _is_file(config) else experiment
+    gated: Experiment | str = experiment
+    if _is_file(config):
+        configured = read_config(config, RegisteredModels(None), changes)
+        gated = configured.experiment(SystemClock().now())
+        profile = profile or configured.weighted_profile
     if changes and not isinstance(gated, Experiment):
         raise click.UsageError("--occasion, --set, --model and --limit need a configuration")
     thresholds = replace(
@@ -181,6 +187,7 @@ def gate(
         allows_reused=allows_reused,
         allows_itself=isinstance(gated, str),
         fresh_only=fresh_only,
+        profile=profile,
     )
     report = asyncio.run(_report(store_url, gated, config, thresholds))
     if junit is not None:
@@ -277,9 +284,3 @@ async def _executed(store: Experiments, planned: Experiment, config: Path) -> st
         f"the experiment of {config} ({planned.experiment_id}) is not in this store: "
         f"socratic-bench run {config}"
     )
-
-
-def _configured(config: Path, changes: Changes) -> Experiment:
-    """Return the experiment of a configuration, which needs no key and no store."""
-    planned = read_config(config, RegisteredModels(None), changes)
-    return planned.experiment(SystemClock().now())

@@ -26,6 +26,7 @@ from socratic_bench.ports.stores.experiments import Progress as ExperimentProgre
 from socratic_bench.results.experiment_choice import find_experiment
 from socratic_bench.results.fidelity.fidelity import FIDELITY, counts_breaks, has_turns
 from socratic_bench.scoring.profiles import profile_named
+from socratic_bench.scoring.weighted_profile import is_weighted
 from socratic_cli.display.terminal import counted, say, standard_error
 from socratic_cli.options.store import broker_option, opened_broker, prepared_store, store_option
 from socratic_cli.scoring_workers import scoring_broker
@@ -58,7 +59,8 @@ def rescore(
     name. With a broker, running services do the work. The same command again scores only what has
     no score yet.
     """
-    profile_named(profile)
+    if not is_weighted(profile):  # whose remedy is another one
+        profile_named(profile)
     try:
         asyncio.run(_rescore(experiment, profile, store_url, broker_url, as_json=as_json))
     except (BrokerError, StoreUnavailable, KeyboardInterrupt):

@@ -207,7 +207,7 @@ async def _execute(
         benchmark.troubles = troubles
         with display, stopped_by_interrupt(benchmark, notice):
             result = await benchmark.execute()
-        return await outcome_of(benchmark, prospect, result)
+        return await outcome_of(benchmark, prospect, result, config.weighted_profile)
 
 
 def _as_json(done: Outcome) -> dict[str, object]:

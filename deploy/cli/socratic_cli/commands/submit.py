@@ -64,7 +64,7 @@ def submit(
     answers that another experiment in the store got to the same questions within 30 days.
     """
     benchmark_config = read_config(config, RegisteredModels(), changes)
-    for note in (*benchmark_config.unused, *_notes(benchmark_config, store_url)):
+    for note in (*benchmark_config.notes, *_notes(benchmark_config, store_url)):
         say(f"Note: {note}")
     try:
         experiment, counts = asyncio.run(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from functools import cache
+from contextlib import suppress
+from functools import cache, lru_cache
+from typing import Final
 
 import structlog
 from pydantic import BaseModel, ConfigDict
@@ -13,6 +15,8 @@ from starlette.responses import Response
 
 from socratic_api.answers.ready_bytes import JSON, ReadyBody, make_ready, ready_response
 from socratic_api.endpoints import ApiEndpoint
+from socratic_bench.errors import StoreError
+from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.research.validity_report import ValidityReport, published_figures
 from socratic_bench.scoring.evidence import Mark
 from socratic_bench.scoring.profile import (
@@ -101,18 +105,30 @@ class DescribedProfile(BaseModel):
 
 
 class ProfileList(BaseModel):
-    """The scorer profiles that are installed."""
+    """The scorer profiles that are installed, and those with the weights of configurations."""
 
     model_config = ConfigDict(frozen=True)
 
     profiles: tuple[DescribedProfile, ...]
 
 
-def profile_endpoints() -> list[ApiEndpoint]:
-    """Return the endpoint of the installed profiles, found at the first request."""
+MOST_WEIGHTED: Final = 20
+"""The most profiles with other weights in the list: those of the newest experiments."""
+
+
+def profile_endpoints(store: Experiments) -> list[ApiEndpoint]:
+    """Return the endpoint of the installed profiles, found at the first request, and of those with
+    the weights that experiments of the store name.
+    """
 
     async def list_profiles(request: Request) -> Response:
-        return ready_response(request, await asyncio.to_thread(_described))
+        # Without the store the installed profiles are still known.
+        weighted: dict[str, None] = {}
+        with suppress(StoreError):
+            outlines = await store.outlines()
+            weighted = dict.fromkeys(name for each in outlines for name in each.weightings)
+        names = tuple(weighted)[:MOST_WEIGHTED]
+        return ready_response(request, await asyncio.to_thread(_described, names))
 
     return [
         ApiEndpoint(
@@ -124,9 +140,9 @@ def profile_endpoints() -> list[ApiEndpoint]:
     ]
 
 
-@cache
-def _described() -> ReadyBody:
-    names = (*profile_names(), SAME_RULER, *graded_names())
+@lru_cache(maxsize=8)
+def _described(weighted: tuple[str, ...]) -> ReadyBody:
+    names = (*profile_names(), SAME_RULER, *graded_names(), *weighted)
     profiles = tuple(profile for name in names if (profile := _usable(name)))
     return make_ready(to_json(ProfileList(profiles=profiles)), JSON)
 

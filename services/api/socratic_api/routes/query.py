@@ -14,6 +14,7 @@ from starlette.requests import Request
 from socratic_api.endpoints import QueryParameter
 from socratic_bench.errors import InvalidInput
 from socratic_bench.results.filters import Filters, written_time
+from socratic_bench.scoring.weighted_profile import MARK
 
 OFFSET_LIMIT: Final = 1_000_000
 
@@ -169,6 +170,9 @@ def chosen_experiment(request: Request) -> str | None:
 def chosen_profile(request: Request) -> str | None:
     """Return the requested profile; None without one. Raises InvalidInput."""
     profile = request.query_params.get("profile") or None
+    if profile is not None:
+        # A `+` that an address does not write as %2B arrives as a space.
+        profile = profile.replace(MARK.replace("+", " "), MARK)
     if profile is not None and (len(profile) > _ID_LIMIT or not profile.isprintable()):
         raise InvalidInput("profile: longer than any name, or with characters that no name has")
     return profile

@@ -83,7 +83,7 @@ class Submission(BaseModel):
             reused=None if prospect is None else prospect.outlook.reused,
             likely_cost_usd=None if cost is None else usd(cost.likely),
             most_cost_usd=None if cost is None else usd(cost.at_most),
-            notes=[*map(str, config.unused), *endpoints_to_list(config)],
+            notes=[*config.notes, *endpoints_to_list(config)],
         )
 
 

@@ -18,6 +18,7 @@ from socratic_bench.domain.run import MOST_REPEATS, Run
 from socratic_bench.domain.scenario import Name, Scenario
 from socratic_bench.scoring.graded_profile import SUFFIX
 from socratic_bench.scoring.profile import CANONICAL
+from socratic_bench.scoring.weighted_profile import remember, stored_profile
 
 DEFAULT_SYSTEM_PROMPT = (
     "You are a tutor who teaches in the Socratic way. Do not give the answer. "
@@ -152,6 +153,18 @@ class Grader(BaseModel):
         return Parameters(max_tokens=self.max_tokens, temperature=0)
 
 
+Weight = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+"""The weight of a vector in `overall`, beside those of the other vectors."""
+
+VectorWeights = dict[str, dict[str, Weight]]
+"""By dimension and vector, as a configuration has them."""
+
+
+def weighted_name(profile: str, weights: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the name of a profile with other weights of its vectors."""
+    return f"{profile}+{content_name('w', weights, 12)}"
+
+
 class Manifest(BaseModel):
     """The frozen plan: models, scenarios, prompts, repeats and the profile that scores them."""
 
@@ -175,6 +188,12 @@ class Manifest(BaseModel):
 
     budget: Dollars | None = None
     """The most USD that an experiment may cost; None: no cap. Does not enter the measurement."""
+
+    weightings: Annotated[
+        dict[str, VectorWeights], Field(exclude_if=lambda weightings: not weightings)
+    ] = Field(default_factory=dict)
+    """Other weights of the vectors that configurations of the plan named, by the name of the
+    profile with them. They read the same scores: none enters the measurement."""
 
     name: Annotated[Name | None, Field(exclude_if=lambda name: name is None)] = None
     """The experiment's name for people. Does not enter the measurement."""
@@ -205,6 +224,14 @@ class Manifest(BaseModel):
             raise ValueError(f"use_llm_exploratory needs a profile that ends with {SUFFIX}")
         return self
 
+    @model_validator(mode="after")
+    def _weights_are_known(self) -> Manifest:
+        # A profile's name tells no weights: whoever reads the plan can read scores by them.
+        for name, weights in self.weightings.items():
+            if name == weighted_name(stored_profile(name), weights):
+                remember(name, weights)
+        return self
+
     @cached_property
     def conditions_id(self) -> str:
         """The content name of the conditions; figures under equal conditions compare.
@@ -227,6 +254,18 @@ class Manifest(BaseModel):
         )
         grader = self.use_llm_exploratory
         return conditions if grader is None else {**conditions, "grader": grader.identity()}
+
+    def keeping(self, stored: Manifest) -> Manifest:
+        """Return this plan as a new one of a stored experiment: with its name and weightings, and
+        with the notes and the pin that only the stored plan has.
+        """
+        kept = {
+            "name": stored.name or self.name,
+            "notes": stored.notes if self.notes is None else self.notes,
+            "pinned_at": stored.pinned_at if self.pinned_at is None else self.pinned_at,
+            "weightings": {**stored.weightings, **self.weightings},
+        }
+        return self.model_copy(update=kept)
 
     def system_prompt_of(self, model: TutorModel) -> str:
         """Return the model's own system prompt, or else the plan's."""

@@ -55,6 +55,9 @@ class ExperimentOutline:
     """The name of the conditions: figures of experiments with the same one compare."""
 
     profile: str
+    weightings: tuple[str, ...]
+    """The profiles with other weights that its configurations named."""
+
     occasion: str | None
     name: str | None
     """The experiment's name for people."""
@@ -95,6 +98,7 @@ class ExperimentOutline:
             manifest_id=manifest.manifest_id,
             conditions_id=experiment.conditions_id,
             profile=manifest.profile,
+            weightings=tuple(manifest.weightings),
             occasion=experiment.occasion,
             name=manifest.name,
             notes=manifest.notes,

@@ -16,7 +16,14 @@ from typing import Any, Final
 from pydantic import BaseModel, create_model
 from pydantic.json_schema import models_json_schema
 
-from socratic_bench.domain.experiment.manifest import Experiment, Grader, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import (
+    Experiment,
+    Grader,
+    Manifest,
+    TutorModel,
+    VectorWeights,
+    weighted_name,
+)
 from socratic_bench.domain.scenario import Name, Scenario
 from socratic_bench.errors import InvalidConfig, InvalidInput, Mistake
 from socratic_bench.invalid_values import shown
@@ -42,14 +49,20 @@ from socratic_bench.planning.config_file.validation import (
     unknown_field,
     validate,
 )
+from socratic_bench.planning.config_file.weights import WEIGHTS, checked_weights
 from socratic_bench.planning.model_catalogue import ModelCatalogue
 from socratic_bench.scoring.profile import CANONICAL, SAME_RULER
 
 _SELECTIONS = ("models", "scenarios", GRADER)
-_PLAN_FIELDS = {name: field for name, field in Manifest.model_fields.items() if name != "pinned_at"}
-"""The fields of a plan but the pin, which the store writes (D-025)."""
+_PLAN_FIELDS = {
+    name: field
+    for name, field in Manifest.model_fields.items()
+    if name not in {"pinned_at", "weightings"}
+}
+"""The fields of a plan but the pin, which the store writes (D-025), and the weightings, whose names
+follow from `weights`."""
 
-_FIELDS = (*_PLAN_FIELDS, "occasion", LENGTH)
+_FIELDS = (*_PLAN_FIELDS, "occasion", LENGTH, WEIGHTS)
 
 _OTHERS: dict[str, Any] = {
     name: (field.annotation, field)
@@ -57,9 +70,14 @@ _OTHERS: dict[str, Any] = {
     if name not in _SELECTIONS
 }
 SETTINGS = create_model(
-    "Settings", occasion=(Name | None, None), length=(Length, "provider"), **_OTHERS
+    "Settings",
+    occasion=(Name | None, None),
+    length=(Length, "provider"),
+    weights=(VectorWeights | None, None),
+    **_OTHERS,
 )
-"""The fields beside models and scenarios: the rest of a manifest, the occasion and the length."""
+"""The fields beside models and scenarios: the rest of a manifest, the occasion, the length, and the
+weights of the vectors."""
 
 
 _UNCHANGED = Changes()
@@ -80,9 +98,20 @@ class BenchmarkConfig:
     """The environment variable that holds the key of a model, by the model's id, where the
     configuration names one. No part of the manifest: only a command on the spot reads it."""
 
+    weighted_profile: str | None = None
+    """The profile with the weights of the configuration; None without any."""
+
     unused: tuple[Mistake, ...] = ()
     """Fields of a predecessor's file, and scenarios of a recording, without a use here; and
     scenarios in which the student says the same. They are not mistakes."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person has to know who has services carry the benchmark out."""
+        unused = tuple(map(str, self.unused))
+        if self.weighted_profile is None:
+            return unused
+        return (*unused, f"--profile {self.weighted_profile} reads the results by its weights")
 
     def experiment(self, created_at: datetime, *, submitted: bool = True) -> Experiment:
         """Return the experiment as a new one, `submitted` to services or not."""
@@ -178,21 +207,36 @@ def _config(
     scenarios = changes.kept_scenarios(_scenarios(root, base_folder, mistakes, predecessor))
     check_recordings(root, models, scenarios, base_folder, mistakes, unused)
     note_twins(root, scenarios, unused)
+    weights: dict[str, dict[str, float]] = {}
+    profile = CANONICAL
     if settings is not None:
         called = models if grader is None else (*models, grader.model)
         _check_together(root, settings, called, mistakes)
+        dimensions = tuple(dict.fromkeys(each.dimension for each in scenarios))
+        given, profile = settings.model_dump()[WEIGHTS], _profile(settings, grader)
+        weights = checked_weights(root, given or {}, profile, dimensions, mistakes)
     if settings is None or mistakes:
         raise mistakes.as_error()
-    written = settings.model_dump(exclude_unset=True)
+    written = settings.model_dump(exclude_unset=True, exclude={LENGTH, WEIGHTS})
     occasion = written.pop("occasion", None)
-    if written.pop(LENGTH, None) == SAME:
-        written["profile"] = SAME_RULER
     if grader is not None:
-        written |= {GRADER: grader, "profile": graded_name(written.get("profile", CANONICAL))}
+        written[GRADER] = grader
+    if profile != CANONICAL:
+        written["profile"] = profile
+    weighted = weighted_name(profile, weights) if weights else None
+    if weighted is not None:
+        written["weightings"] = {weighted: weights}
     manifest = Manifest(models=models, scenarios=scenarios, **written)
     return BenchmarkConfig(
-        manifest, occasion, base_folder, selection.key_variables, unused.in_order()
+        manifest, occasion, base_folder, selection.key_variables, weighted, unused.in_order()
     )
+
+
+def _profile(settings: BaseModel, grader: Grader | None) -> str:
+    """Return the profile of the plan, given who counts lengths and who grades."""
+    written = settings.model_dump()
+    profile: str = SAME_RULER if written[LENGTH] == SAME else written["profile"]
+    return profile if grader is None else graded_name(profile)
 
 
 def _scenarios(

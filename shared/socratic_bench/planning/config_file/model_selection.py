@@ -24,6 +24,7 @@ from socratic_bench.providers.registry import is_reference
 from socratic_bench.scoring.graded_profile import SUFFIX
 from socratic_bench.scoring.profile import CANONICAL, SAME_RULER
 from socratic_bench.scoring.profiles import needs_grade, profile_named
+from socratic_bench.scoring.weighted_profile import is_weighted, stored_profile
 
 FIELD: Final = "system_prompt"
 
@@ -252,6 +253,10 @@ def check_profile(root: Node, mistakes: Mistakes) -> None:
         if has_grader or name not in (CANONICAL, SAME_RULER):
             problem = f"{SAME} is for {CANONICAL} without a grader: remove one of them"
             mistakes.add(length.place, problem)
+        return
+    if is_weighted(name):
+        problem = f"has other weights: write profile: {stored_profile(name)}, and `weights`"
+        mistakes.add(root.place_of(("profile",)), problem)
         return
     try:
         profile_named(name)

@@ -62,8 +62,8 @@ class Experiments(Protocol):
         Of a stored experiment, the store updates the fields outside its identity (prices, limits,
         display names of models, deadline, budget) and keeps the rest, its times and its name
         included; one without a name takes the given one. It keeps notes that the caller does not
-        give, and a submitted experiment stays submitted. Raises
-        ExperimentStopped where no call may begin.
+        give, and every weighting; a submitted experiment stays submitted. Raises ExperimentStopped
+        where no call may begin.
 
         The experiment and its budget are atomic. The store may add its conversations in further
         transactions before the method returns: repeating an interrupted call adds missing ones.

@@ -17,7 +17,9 @@ from socratic_bench.domain.aggregates.cell import Cell, CellKey, fold, merge_int
 from socratic_bench.domain.aggregates.leaderboard import Pool, RowKey, Rows, asked_of, pooled
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.results.experiment_choice import cells_under
 from socratic_bench.scoring.answer_notes import REUSED
+from socratic_bench.scoring.weighted_profile import stored_profile
 
 MOST_CELLS: Final = 40_000
 """The most cells of a table, which take 100 MB; beyond, the table leaves out older experiments."""
@@ -140,14 +142,13 @@ async def _read(
         for id_ in ids:
             counts[id_] = Count(0, 0) if id_ in unpooled else kept.counts[id_]
         if unread := unpooled.intersection(ids):
-            for cell in await store.cells(unread):
-                if cell.key.profile == profile:
-                    done, cells = counts[cell.key.experiment_id]
-                    of_model = (cell.key.experiment_id, cell.key.model_id)
-                    is_counted = of_model in counting
-                    counts[of_model[0]] = Count(done + cell.runs_ended, cells + is_counted)
-                    if is_counted:
-                        found[of_model].append(cell)
+            for cell in cells_under(await store.cells(unread), profile):
+                done, cells = counts[cell.key.experiment_id]
+                of_model = (cell.key.experiment_id, cell.key.model_id)
+                is_counted = of_model in counting
+                counts[of_model[0]] = Count(done + cell.runs_ended, cells + is_counted)
+                if is_counted:
+                    found[of_model].append(cell)
         total += sum(counts[id_].cells for id_ in ids)
     return counts, found
 
@@ -218,10 +219,12 @@ async def own_answers(store: Aggregates, experiment_id: str, cells: Sequence[Cel
     """
     if not copies_in(cells)[0]:
         return list(cells)
-    wanted = {cell.key for cell in cells}
+    profile = cells[0].key.profile
+    # Scores are those of the profile without other weights.
+    wanted = {cell.key._replace(profile=stored_profile(profile)) for cell in cells}
     own: dict[CellKey, Cell] = {}
     async for scores in store.score_rows(experiment_id):
         asked = [scored for scored in scores if not scored.counts.get(REUSED)]
         folded = await asyncio.to_thread(fold, asked, ())
         merge_into(own, {key: cell for key, cell in folded.items() if key in wanted})
-    return list(own.values())
+    return cells_under(own.values(), profile)

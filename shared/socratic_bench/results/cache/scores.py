@@ -16,6 +16,7 @@ from socratic_bench.domain.aggregates.statistics import MeanEstimate, figure_est
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.results.cache.pools import EXPERIMENTS_PER_QUERY, MOST_CELLS
+from socratic_bench.results.experiment_choice import cells_under
 from socratic_bench.scoring.answer_notes import REUSED
 from socratic_bench.scoring.composition import Composition
 from socratic_bench.scoring.profile import OVERALL
@@ -151,8 +152,8 @@ def _folded(
     for each in experiments:
         own, shown = by_experiment[each.experiment_id], profile or each.profile
         by_model: defaultdict[str, list[Cell]] = defaultdict(list)
-        for cell in own:
-            if cell.key.profile == shown and dimension in {None, cell.dimension}:
+        for cell in cells_under(own, shown):
+            if dimension in {None, cell.dimension}:
                 by_model[cell.key.model_id].append(cell)
         composition = known_composition(shown)
         models = {

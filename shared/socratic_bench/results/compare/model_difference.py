@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -25,10 +26,15 @@ from socratic_bench.results.compare.sides import (
     model_of,
 )
 from socratic_bench.results.compare.turns_kept import TurnsKeptPair, turns_kept_pair
-from socratic_bench.results.experiment_choice import ResultStore, common_profiles, scored_by
+from socratic_bench.results.experiment_choice import (
+    ResultStore,
+    cells_under,
+    common_profiles,
+    scored_by,
+)
 from socratic_bench.scoring.composition import Composition
 from socratic_bench.scoring.profile import OVERALL
-from socratic_bench.scoring.profiles import known_composition
+from socratic_bench.scoring.profiles import known_composition, weights_sentence
 from socratic_bench.version import __version__
 
 Question = tuple[str, str]
@@ -151,6 +157,12 @@ class ModelDifference(BaseModel):
     version: str = __version__
 
 
+_UPPER_BOUND: Final = (
+    "The part of the variance between repeats is the most that it can be: no cell tells how the "
+    "vectors vary together."
+)
+
+
 async def model_difference(
     store: ResultStore,
     first: str,
@@ -200,18 +212,23 @@ async def fall(
     now: ExperimentOutline,
     *,
     with_copies: bool,
+    profile: str | None = None,
 ) -> ModelDifference:
     """Compare a model in an experiment with the same model in earlier ones, taken together.
 
     The experiments `before`, newest first, are scored by one profile. `with_copies` keeps copies of
-    older answers in. Raises InvalidInput for another profile than theirs.
+    older answers in. `profile` replaces the own ones. Raises InvalidInput for another profile than
+    theirs, and NoScores for an experiment without scores by `profile`.
     """
-    profile = before[0].profile
-    if now.profile != profile:
+    if profile is not None:
+        for each in (now, *before):
+            await scored_by(store, [each.experiment_id], profile)
+    elif now.profile != before[0].profile:
         raise InvalidInput(
             f"{now.experiment_id} is scored by {now.profile}, the baseline "
-            f"{before[0].experiment_id} by {profile}: their figures do not compare"
+            f"{before[0].experiment_id} by {before[0].profile}: their figures do not compare"
         )
+    profile = profile or now.profile
     sides = Compared(model_id, tuple(before)), Compared(model_id, (now,))
     return await _compared(store, sides, MARGIN, profile, (profile,), with_copies=with_copies)
 
@@ -226,7 +243,7 @@ async def _compared(
     with_copies: bool = False,
 ) -> ModelDifference:
     ids = {each.experiment_id for side in sides for each in side.experiments}
-    every = [cell for cell in await store.cells(ids) if cell.key.profile == profile]
+    every = cells_under(await store.cells(ids), profile)
     cells = [side.of(every) for side in sides]
     tested, left_out = list(cells), 0
     if sides[0].model_id == sides[1].model_id and not with_copies:
@@ -261,6 +278,8 @@ def _difference(
     on_answers = answer_cautions(sides[0].side, sides[1].side, [*cells[0], *cells[1]], profile)
     if left_out:
         on_answers.append(_on_copies(sides, left_out))
+    if (weights := weights_sentence(profile)) is not None:
+        on_answers.append(f"{weights} {_UPPER_BOUND}")
     notes = _notes(sides, overall.scenarios, on_answers)
     shared = _shared(every[0], every[1])
     return ModelDifference(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final, NamedTuple, Protocol
 
-from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.responses import Responses
-from socratic_bench.results.experiment_choice import scored_by
+from socratic_bench.results.experiment_choice import ResultStore, scored_by
 from socratic_bench.results.export.records import (
     SCENARIO_COLUMNS,
     TURN_COLUMNS,
@@ -23,7 +22,7 @@ from socratic_bench.results.transcripts import RUNS_PER_QUERY, ChosenRuns, read_
 from socratic_bench.scoring.profiles import profile_named
 
 
-class ExportStore(Responses, Aggregates, Protocol):
+class ExportStore(Responses, ResultStore, Protocol):
     """The roles of the store that tables are read from."""
 
 

@@ -47,7 +47,8 @@ from socratic_bench.results.fidelity.figures import (
     PassPower,
     ShareFigure,
 )
-from socratic_bench.results.leaderboard.figures import MOST_COMPARED, RankPlace
+from socratic_bench.results.leaderboard.figures import RankPlace
+from socratic_bench.results.leaderboard.places import MOST_COMPARED
 from socratic_bench.results.leaderboard.selection import Selection
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_composition

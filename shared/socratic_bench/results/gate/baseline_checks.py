@@ -54,7 +54,12 @@ async def against_baseline(
             continue
         having = [each for each in baseline if model.model_id in each.model_ids]
         difference = await fall(
-            store, model.model_id, having, gated, with_copies=thresholds.allows_reused
+            store,
+            model.model_id,
+            having,
+            gated,
+            with_copies=thresholds.allows_reused,
+            profile=thresholds.profile,
         )
         checks += _shared(difference, len(having), thresholds)
         checks.append(_judged(difference, thresholds.most_drop, name, asked(model, now)))

@@ -64,6 +64,9 @@ class Thresholds:
     fresh_only: bool = False
     """Whether no answer may be a reused one."""
 
+    profile: str | None = None
+    """The profile to read the scores by; None: the experiment's own."""
+
 
 class Check(BaseModel):
     """One check of one model."""

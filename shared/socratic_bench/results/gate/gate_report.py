@@ -33,6 +33,7 @@ from socratic_bench.results.leaderboard.leaderboard import (
     ModelComparison,
     model_comparison,
 )
+from socratic_bench.scoring.profiles import weights_sentence
 from socratic_bench.version import __version__
 
 
@@ -63,9 +64,9 @@ async def gate_report(
 
     Raises UnknownExperiment, AmbiguousExperiment, and InvalidInput if a threshold names a model
     that the experiment does not have, if no model is left to check, or if the turns kept are to be
-    checked and are not known.
+    checked and are not known. Raises NoScores for a profile without scores.
     """
-    comparison = await model_comparison(store, experiment)
+    comparison = await model_comparison(store, experiment, thresholds.profile)
     summary = comparison.experiments[0]
     named = _named(comparison, thresholds.least_overall_of)
     models = [each for each in comparison.models if each.kind == "model"]
@@ -96,6 +97,8 @@ async def gate_report(
         MOST_NAMED,
     )
     told += [note for each in falls for note in each.notes]
+    if (weights := weights_sentence(comparison.profile)) is not None:
+        told.insert(0, weights)
     return GateReport(
         experiment_id=summary.experiment_id,
         experiment_name=summary.name,

@@ -13,7 +13,7 @@ from socratic_bench.domain.aggregates.leaderboard import Leaderboard
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.results.cache.pools import KnownPools
-from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.experiment_choice import ResultStore, with_weighted
 from socratic_bench.results.filters import EVERYTHING, Filters
 from socratic_bench.results.formats import printable
 from socratic_bench.results.leaderboard import answer_sentences
@@ -25,6 +25,8 @@ from socratic_bench.results.leaderboard.figures import (
 )
 from socratic_bench.results.leaderboard.places import places, unsteady_pairs
 from socratic_bench.results.leaderboard.selection import LeftOutReason, Selection, select
+from socratic_bench.scoring.profiles import weights_sentence
+from socratic_bench.scoring.weighted_profile import stored_profile
 from socratic_bench.version import __version__
 
 MOST_NAMED: Final = 4
@@ -51,10 +53,12 @@ def cautions_of(
     if selected.is_default and pinned:
         verb = "is" if len(pinned) == 1 else "are"
         sentences.append(f"{_first(', ', map(title, pinned))} {verb} pinned.")
-    if others := sorted({each.profile for each in board.experiments} - {board.profile}):
+    if (weights := weights_sentence(board.profile)) is not None:
+        sentences.append(weights)
+    own = stored_profile(board.profile)
+    if others := sorted({each.profile for each in board.experiments} - {own}):
         sentences.append(
-            f"The scores are by {board.profile}, not by the profile of the plan, "
-            f"{', '.join(others)}."
+            f"The scores are by {own}, not by the profile of the plan, {', '.join(others)}."
         )
     if len(board.conditions) > 1:
         sentences.append(
@@ -312,7 +316,9 @@ async def _profiles(store: Aggregates, selected: Selection) -> tuple[str, ...]:
     )
     found = await store.scored_profiles(list(newest)[:MOST_LISTED])
     names = dict.fromkeys(name for id_ in newest for name in found.get(id_, ()))
-    return tuple(names) or (selected.profile,)
+    rows = selected.choice.rows.values()
+    weightings = (name for row in rows for each in row for name in each.weightings)
+    return with_weighted(tuple(names), weightings) or (selected.profile,)
 
 
 def _compare(

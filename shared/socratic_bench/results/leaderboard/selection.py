@@ -23,7 +23,6 @@ from socratic_bench.domain.aggregates.leaderboard import (
 )
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
-from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.results.cache.pools import KnownPools, read_cells
 from socratic_bench.results.experiment_choice import ResultStore, find_experiment, scored_by
@@ -327,7 +326,7 @@ async def _select(
 
 
 async def _scored(
-    store: Aggregates, choice: Choice, experiments: Sequence[ExperimentOutline], profile: str
+    store: ResultStore, choice: Choice, experiments: Sequence[ExperimentOutline], profile: str
 ) -> tuple[Choice, list[ExperimentOutline]]:
     """Leave out the experiments without scores by a profile."""
     scored = set(await scored_by(store, [each.experiment_id for each in experiments], profile))

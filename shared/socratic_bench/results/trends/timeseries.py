@@ -25,7 +25,7 @@ from socratic_bench.results.cache.scores import (
     model_scores,
     read_scores,
 )
-from socratic_bench.results.experiment_choice import ResultStore, scored_by
+from socratic_bench.results.experiment_choice import ResultStore, cells_under, scored_by
 from socratic_bench.results.filters import EVERYTHING, Filters
 from socratic_bench.results.trends.changes import (
     BenchmarkPart,
@@ -205,9 +205,7 @@ async def _own(
             continue
         shown = profile or each.profile
         cells = await store.cells([each.experiment_id], model)
-        asked = await own_answers(
-            store, each.experiment_id, [cell for cell in cells if cell.key.profile == shown]
-        )
+        asked = await own_answers(store, each.experiment_id, cells_under(cells, shown))
         own[each.experiment_id] = await asyncio.to_thread(
             model_scores, asked, known_composition(shown), each.cluster_of
         )

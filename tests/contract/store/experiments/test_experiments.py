@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.domain.experiment.manifest import Experiment, Limits
+from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, weighted_name
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.money import Price
 from socratic_bench.ports.stores.experiments import ExperimentCounts
@@ -101,6 +101,22 @@ async def test_the_first_name_and_the_notes_given_last_are_kept(store: Store) ->
     assert (stored.name, stored.notes) == ("A pilot", "Of three models.")
     [outline] = await store.outlines()
     assert (outline.name, outline.notes) == ("A pilot", "Of three models.")
+
+
+async def test_every_weighting_that_was_named_is_kept(store: Store) -> None:
+    def weighed(**weights: float) -> Experiment:
+        plain, given = an_experiment(), {"student": weights}
+        named = {weighted_name("socratic-v1", given): given} if weights else {}
+        manifest = Manifest.model_validate({**plain.manifest.model_dump(), "weightings": named})
+        return plain.model_copy(update={"manifest": manifest})
+
+    asking, brief = weighed(interrogative=2.0), weighed(verbosity=3.0)
+    assert (await store.register(asking)).manifest.weightings == asking.manifest.weightings
+    await store.register(brief)
+    stored = (await store.register(an_experiment())).manifest
+    assert stored.weightings == {**asking.manifest.weightings, **brief.manifest.weightings}
+    [outline] = await store.outlines()
+    assert set(outline.weightings) == set(stored.weightings)
 
 
 async def test_registering_again_keeps_the_times(store: Store) -> None:

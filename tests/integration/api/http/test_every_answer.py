@@ -13,6 +13,7 @@ from starlette.routing import Route
 from socratic_api.bootstrap import build_app
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.stores.sql.store import SqlStore
+from socratic_bench.domain.experiment.manifest import Manifest, weighted_name
 from tests.dashboard.seeding import experiment, seed, tutors
 
 PATHS = [
@@ -136,6 +137,40 @@ async def test_profiles_are_described_with_examples_that_the_scorer_scored(
     assert figures["What might you consider?"] == 1.0
     assert figures["You should always do this"] == 0.0
     assert [each["score"] for each in vectors["verbosity"]["examples"]][1:] == [0.5, 0.0]
+
+
+async def test_the_weights_of_a_configuration_are_a_profile_at_every_address(
+    client: httpx.AsyncClient, store: SqlStore
+):
+    weights = {"student": {"interrogative": 2.0}}
+    name = weighted_name("socratic-v1", weights)
+    plain = experiment(tutors(3))
+    manifest = Manifest.model_validate(
+        {**plain.manifest.model_dump(), "weightings": {name: weights}}
+    )
+    await seed(store, plain.model_copy(update={"manifest": manifest}))
+
+    *_, last = (await client.get("/api/profiles")).raise_for_status().json()["profiles"]
+    assert last["name"] == name
+    assert last["weights"] == {
+        "student": {"verbosity": 1.0, "exploratory": 1.0, "interrogative": 2.0}
+    }
+    first, second = (model.id for model in plain.manifest.models[1:])
+    queries = {
+        "/api/model-comparison": {},
+        "/api/compare": {"a": first, "b": second},
+        "/api/scenario-scores": {},
+        "/api/interval": {"model": first},
+    }
+    # A `+` that is not written as %2B arrives as a space.
+    for profile in (name, name.replace("+", " ")):
+        for address, query in queries.items():
+            answer = await client.get(address, params={**query, "profile": profile})
+            assert answer.status_code == 200, answer.text
+        answer = await client.get("/api/model-comparison", params={"profile": profile})
+        assert answer.json()["profile"] == name
+        assert answer.json()["profiles"] == ["socratic-v1", name]
+        assert any("interrogative 2" in note for note in answer.json()["notes"])
 
 
 async def test_the_openapi_document_is_valid_and_names_every_route(

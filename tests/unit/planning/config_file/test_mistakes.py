@@ -107,7 +107,7 @@ BESIDE_MODELS = [
             "line 2, colour: unknown field; there are `models`, `scenarios`, "
             "`system_prompt`, `parameters`, `repeats`, `profile`, "
             "`use_llm_exploratory`, `deadline_hours`, `budget`, "
-            "`name`, `notes`, `occasion`, `length`"
+            "`name`, `notes`, `occasion`, `length`, `weights`"
         ),
     ),
     (
@@ -116,7 +116,7 @@ BESIDE_MODELS = [
             "line 2, judge: unknown field; there are `models`, `scenarios`, "
             "`system_prompt`, `parameters`, `repeats`, `profile`, "
             "`use_llm_exploratory`, `deadline_hours`, `budget`, "
-            "`name`, `notes`, `occasion`, `length`"
+            "`name`, `notes`, `occasion`, `length`, `weights`"
         ),
     ),
     ("name: ' x'", 'line 2, name: must be one line without spaces at its ends, not " x"'),
@@ -167,7 +167,7 @@ BESIDE_MODELS = [
             'line 2, ["a\\nb"]: unknown field; there are `models`, `scenarios`, '
             "`system_prompt`, `parameters`, `repeats`, `profile`, "
             "`use_llm_exploratory`, `deadline_hours`, `budget`, "
-            "`name`, `notes`, `occasion`, `length`"
+            "`name`, `notes`, `occasion`, `length`, `weights`"
         ),
     ),
 ]

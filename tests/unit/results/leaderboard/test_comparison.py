@@ -489,7 +489,8 @@ async def test_neighbours_tell_on_how_many_weightings_their_order_holds(store: M
     assert worse.other_weights.share_ahead == 1.0
     assert worse.other_weights.certain
     assert last.other_weights is not None
-    assert last.other_weights.next_model is last.other_weights.share_ahead is None
+    assert last.other_weights.next_model is None
+    assert last.other_weights.share_ahead is None
     assert last.other_weights.rank_range == (3, 3)
     told = (
         "The order depends on the weights of the vectors. The first of these neighbours is ahead "

@@ -8,7 +8,7 @@ from dataclasses import fields
 from datetime import datetime
 
 from socratic_bench.adapters.stores.memory.state import MemoryRole, StoredExperiment, StoreState
-from socratic_bench.domain.experiment.manifest import Experiment, Manifest
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import (
     ExperimentState,
@@ -210,24 +210,14 @@ def _update(
     if not stored.state.calls_may_begin:
         raise ExperimentStopped(stopped_sentence(stored.experiment_id, stored.state))
     submitted = stored.submitted or experiment.submitted
-    manifest = _with_name_and_notes_of(stored.manifest, experiment.manifest)
+    manifest = experiment.manifest
+    if stored.manifest is not None:
+        manifest = manifest.keeping(stored.manifest)
     if (stored.manifest, stored.submitted) != (manifest, submitted):
         stored.manifest = manifest.model_copy(deep=True)
         stored.submitted = submitted
         state.revision += 1
     return stored
-
-
-def _with_name_and_notes_of(stored: Manifest | None, manifest: Manifest) -> Manifest:
-    """Return `manifest` with the name of `stored`, and the notes and the pin that it alone has."""
-    if stored is None:
-        return manifest
-    kept = {
-        field: getattr(stored, field)
-        for field in ("name", "notes", "pinned_at")
-        if getattr(manifest, field) is None or (field == "name" and stored.name is not None)
-    }
-    return manifest.model_copy(update=kept)
 
 
 def _newest_first(experiments: Iterable[StoredExperiment]) -> list[StoredExperiment]:
