@@ -161,7 +161,12 @@ async def test_more_texts_than_the_api_holds_are_told_to_come_back(
 
 async def test_a_large_body_waits_for_what_a_client_left_behind():
     queue, begun, go_on = _Queue(1, 1), threading.Event(), threading.Event()
-    left = asyncio.create_task(queue.turn(lambda: (begun.set(), go_on.wait(PATIENCE))))
+
+    def work() -> None:
+        begun.set()
+        go_on.wait(PATIENCE)
+
+    left = asyncio.create_task(queue.turn(work))
     await asyncio.to_thread(begun.wait, PATIENCE)
     left.cancel()
     following = asyncio.create_task(queue.turn(go_on.is_set))

@@ -47,8 +47,7 @@ from socratic_bench.results.fidelity.figures import (
     PassPower,
     ShareFigure,
 )
-from socratic_bench.results.leaderboard.figures import RankPlace
-from socratic_bench.results.leaderboard.places import MOST_COMPARED
+from socratic_bench.results.leaderboard.places import MOST_COMPARED, Place
 from socratic_bench.results.leaderboard.selection import Selection
 from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_composition
@@ -141,7 +140,7 @@ def ranked(tutors: Sequence[Tutor]) -> list[Tutor]:
 
 def compared(
     ranked: Sequence[Tutor], horizon: int
-) -> tuple[dict[str, RankPlace], tuple[PairFigures, ...]]:
+) -> tuple[dict[str, Place], tuple[PairFigures, ...]]:
     """Return the place of each ranked tutor, by its id, and the difference of each pair."""
     if len(ranked) > MOST_COMPARED:
         return {}, ()
@@ -149,7 +148,7 @@ def compared(
     ranking = fidelity_ranking(counts)
     names = [each.model.id for each in ranked]
     places = {
-        name: RankPlace(rank, interval)
+        name: Place(rank, interval)
         for rank, (name, interval) in enumerate(zip(names, ranking.ranks, strict=True), 1)
     }
     if len(ranked) > MOST_PAIRED:
@@ -164,7 +163,7 @@ def compared(
     return places, pairs
 
 
-def fidelity_figures(tutor: Tutor, place: RankPlace | None) -> FidelityFigures:
+def fidelity_figures(tutor: Tutor, place: Place | None) -> FidelityFigures:
     """Return the figures of a tutor's row."""
     counts, curve, key = tutor.counts, tutor.counts.curve, tutor.counts.key_curve
     lost = _lost(counts)

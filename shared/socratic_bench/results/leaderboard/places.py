@@ -67,7 +67,7 @@ class Place:
 
     rank: int
     interval: tuple[int, int] | None
-    other_weights: OtherWeights | None
+    other_weights: OtherWeights | None = None
 
 
 def places(board: Leaderboard) -> list[Place | None]:

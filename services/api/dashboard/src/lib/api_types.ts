@@ -545,6 +545,13 @@ export type OldRecord = Record<string, unknown>;
 
 export type OpenApiDocument = Record<string, unknown>;
 
+export interface OtherWeights {
+  next_model: string | null;
+  share_ahead: number | null;
+  certain: boolean;
+  rank_range: [number, number];
+}
+
 export interface PairFigures {
   first: string;
   second: string;
@@ -555,12 +562,6 @@ export interface PairFigures {
   is_real: boolean;
   is_equivalent: boolean;
   scenarios_to_tell: number | null;
-
-export interface OtherWeights {
-  next_model: string | null;
-  share_ahead: number | null;
-  certain: boolean;
-  rank_range: [number, number];
 }
 
 export interface Paired {
