@@ -66,7 +66,7 @@ async def test_a_line_breaks_where_the_benchmark_changed_and_both_changes_are_sa
 
     assert len(told) == 7
     assert "the benchmark changed (prompt or parameters)" in told[4]
-    assert "since the point before" in told[3]
+    assert "from the point before, which may be chance" in told[3]
     lines = await page.locator("#chart path.trend-line").evaluate_all(
         "lines => lines.map(line => line.getAttribute('d').split('L').length)"
     )

@@ -157,9 +157,9 @@ async def test_a_finding_is_told_with_its_size_direction_and_test(store: MemoryS
     assert trend.finding.startswith("Rises by 0.0")
     assert trend.finding.endswith("a week, more than chance explains (p = 0.003, 6 points).")
     [change] = found.version_changes
-    assert change.finding.startswith("0.1")
-    assert "more than before the change (95 % +0.1" in change.finding
-    assert change.finding.endswith("more than chance explains (p < 0.001, 3 before and 3 after).")
+    assert change.finding.startswith("These experiments differ: 0.1")
+    assert "more after than before (95 % +0.1" in change.finding
+    assert change.finding.endswith("(p < 0.001, 3 before and 3 after, paired by scenario).")
 
 
 def test_equal_scores_before_and_after_a_change_are_no_proof_of_equality() -> None:

@@ -25,7 +25,7 @@ _MODELS = (
     TableColumn("newest"),
     TableColumn("overall"),
     TableColumn("95 % interval", "center", drop=2),
-    TableColumn("change"),
+    TableColumn("difference"),
 )
 _POINTS = (
     TableColumn("experiment", "left", is_name=True),
@@ -33,10 +33,14 @@ _POINTS = (
     TableColumn("overall"),
     TableColumn("95 % interval", "center"),
     TableColumn("coverage", drop=1),
-    TableColumn("change"),
+    TableColumn("difference"),
     TableColumn("joins", "left", drop=2),
 )
 _REMEDY: Final = "see --json"
+DIFFER: Final = (
+    "* These two experiments differ, by their common scenarios. That does not show that the model "
+    "changed: a shift of a whole occasion differs as well."
+)
 NO_POINTS: Final = "There is no experiment yet: a trend needs a point for each occasion."
 ONE_POINT: Final = (
     "There is one point alone: run the same configuration again with another `occasion`."
@@ -57,6 +61,8 @@ def trends_table(found: Timeseries) -> RenderableType:
     ]
     if told:
         parts += [Text(), *told]
+    if any(_differs(each.points[-1]) for each in found.models):
+        parts += [Text(), Text(DIFFER, style="dim")]
     if all(len(each.points) == 1 for each in found.models):
         parts += [Text(), Text(ONE_POINT, style="dim")]
     parts += _left_out(found.left_out)
@@ -113,17 +119,21 @@ def _joins(point: Point) -> str:
 
 
 def _change(point: Point) -> str:
-    """Mark a change that chance does not explain."""
+    """Mark a difference from the point before that chance does not explain."""
     if point.change is None:
         return MISSING
-    return signed(point.change.difference) + ("*" if point.change.is_real else " ")
+    return signed(point.change.difference) + ("*" if _differs(point) else " ")
+
+
+def _differs(point: Point) -> bool:
+    return point.change is not None and point.change.is_real
 
 
 def _trends(series: ModelSeries) -> Iterator[str]:
     for trend in series.trends:
         yield f"{_dates(trend)}: {trend.finding}"
-    if any(point.change and point.change.is_real for point in series.points):
-        yield "* more than chance explains, by the scenarios of both points."
+    if any(_differs(point) for point in series.points):
+        yield DIFFER
 
 
 def _copies(series: ModelSeries) -> Iterator[str]:
@@ -131,7 +141,7 @@ def _copies(series: ModelSeries) -> Iterator[str]:
         if point.reused:
             yield (
                 f"{_day(point)}: {point.reused} of {point.answers} answers are copies of earlier "
-                "ones: its change is that of the others."
+                "ones: its difference is that of the others."
             )
 
 
@@ -166,7 +176,7 @@ def _left_out(number: int) -> list[RenderableType]:
 @profile_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as `/api/timeseries` has it.")
 def trends(model: str | None, store_url: str, profile: str | None, *, as_json: bool) -> None:
-    """Show each model's score over time, and what changed.
+    """Show each model's score over time, and where experiments differ.
 
     Each experiment is a point. Points compare only where profile, scenarios, prompt and parameters
     are the same. With MODEL: every point, and before and after each change of its version.

@@ -39,9 +39,9 @@ def trend_finding(trend: Trend, points: int) -> str:
 def change_finding(
     difference: Difference, corrected: float, points: tuple[int, int], *, is_real: bool
 ) -> str:
-    """Compare the points after a change of the model's version with those before."""
+    """Compare the points after another version with those before: it claims no changed model."""
     if difference.mean is None:
-        return "No scenario has a score before and after the change: there is nothing to compare."
+        return "No scenario has a score before and after: there is nothing to compare."
     before, after = points
     tested = f"{p_value(corrected)}, {before} before and {after} after"
     size = signed(abs(difference.mean)).lstrip("+")
@@ -49,12 +49,12 @@ def change_finding(
     between = f" (95 % {signed(bounds[0])} to {signed(bounds[1])})" if bounds else ""
     if not difference.mean:
         may = f": the true difference may be up to {room(bounds)} either way" if bounds else ""
-        return (
-            f"The same score as before the change, which is no proof of equality{may} ({tested})."
-        )
+        return f"The same score before and after, which is no proof of equality{may} ({tested})."
     word = "more" if difference.mean > 0 else "less"
-    verdict = "more than chance explains" if is_real else "which may be chance"
-    return f"{size} {word} than before the change{between}, {verdict} ({tested})."
+    size = f"{size} {word} after than before{between}"
+    if is_real:
+        return f"These experiments differ: {size} ({tested}, paired by scenario)."
+    return f"{size}, which may be chance ({tested}, paired by scenario)."
 
 
 _WEEK: Final = timedelta(weeks=1)
@@ -63,7 +63,11 @@ BenchmarkPart = Literal["profile", "scenarios", "prompt or parameters"]
 
 
 class Change(BaseModel):
-    """What changed since the point before, where the two join: paired by scenario."""
+    """How the experiment differs from the one of the point before, where the two join.
+
+    Paired by scenario. A shock that moves all answers of an occasion is part of the difference, so
+    it is no evidence of a change of the model.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -75,11 +79,14 @@ class Change(BaseModel):
     """Two-sided, corrected by Holm's method for the changes of the series."""
 
     is_real: bool
-    """Whether the p value is at most 5 %."""
+    """Whether these two experiments differ: the p value is at most 5 %."""
 
 
 class VersionChange(BaseModel):
-    """The points before and after the provider reported another version of the model."""
+    """The points before and after the provider reported another version of the model.
+
+    Paired by scenario, as a `Change` is.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -100,7 +107,7 @@ class VersionChange(BaseModel):
     """Two-sided, corrected by Holm's method for the changes of version in the series."""
 
     is_real: bool
-    """Whether the p value is at most 5 %."""
+    """Whether these experiments differ: the p value is at most 5 %."""
 
     finding: str
     """The test in one sentence."""

@@ -74,7 +74,7 @@ class Point(BaseModel):
     """The parts of the benchmark that differ from those of the point before; left out if none."""
 
     change: Change | None
-    """The change since the point before; null where it does not join."""
+    """The difference from the point before; null where it does not join."""
 
     reused: int = Field(default=0, exclude_if=lambda count: not count)
     """Answers that are copies of an earlier experiment's: changes are those of the others. Left out

@@ -190,7 +190,7 @@ class TrendsPage {
     const isChosen = series.model_id === this.#chosen?.model_id;
     const bounds = newest?.confidence_interval ? ` (${interval(newest.confidence_interval)})` : "";
     const change = newest?.change
-      ? `${signed(newest.change.difference)}${newest.change.is_real ? ", more than chance" : ""}`
+      ? `${signed(newest.change.difference)}${newest.change.is_real ? ", these two experiments differ" : ""}`
       : "";
     const link = element(
       "a",

@@ -1,6 +1,6 @@
 // A model's points over time: stretches that join, and what broke them.
 
-import type { ModelSeries, Point } from "../../lib/api_types";
+import type { Change, ModelSeries, Point } from "../../lib/api_types";
 import { counted, day, interval, listed, percent, score, signed } from "../../lib/format";
 
 export interface Moment {
@@ -70,13 +70,18 @@ export function pointTold(point: Point): string {
   const title = point.title ? `${point.title}, ` : "";
   const bounds = point.confidence_interval ? ` (95 % ${interval(point.confidence_interval)})` : "";
   const changed = point.change
-    ? `; ${signed(point.change.difference)} since the point before, ${point.change.is_real ? "more than chance explains" : "which may be chance"}`
+    ? `; ${signed(point.change.difference)} from the point before, ${differsTold(point.change)}`
     : "";
   const broken = point.benchmark_changed
     ? `; the benchmark changed (${listed(point.benchmark_changed)})`
     : "";
   const coverage = point.coverage === null ? "" : `, ${percent(point.coverage)} scored`;
   return `${title}${day(point.created_at)}: ${score(point.overall_score)}${bounds}, ${counted(point.total_runs, "run")}${coverage}${changed}${broken}`;
+}
+
+/** Whether two neighbouring experiments differ: a difference of theirs shows no change of the model. */
+export function differsTold(change: Change): string {
+  return change.is_real ? "these two experiments differ" : "which may be chance";
 }
 
 /** The newest point with a score. */

@@ -15,6 +15,7 @@ import {
 import { rankingPage } from "../../lib/links";
 import { moment } from "../../lib/moment";
 import type { CsvRow } from "../copy_button";
+import { differsTold } from "./series";
 
 const HEADINGS = [
   ["name", "Experiment"],
@@ -23,7 +24,7 @@ const HEADINGS = [
   ["figure interval", "95 % interval"],
   ["figure coverage", "Coverage"],
   ["figure ended", "Runs"],
-  ["figure change", "Change"],
+  ["figure change", "Difference"],
   ["what", "What changed"],
 ] as const;
 
@@ -46,9 +47,7 @@ function row(point: Point, series: ModelSeries): HTMLElement {
     { href: rankingPage(id, series.model_id), title: id },
     element("bdi", {}, title),
   );
-  const tested = change
-    ? element("small", {}, change.is_real ? "more than chance explains" : "may be chance")
-    : null;
+  const tested = change ? element("small", {}, differsTold(change)) : null;
   return element(
     "tr",
     { "data-experiment": id },
@@ -70,7 +69,7 @@ function whatChanged(point: Point, series: ModelSeries): string {
   const version = series.version_changes?.find(
     (each) => each.experiment_id === point.experiment_id,
   );
-  const became = version ? `the model: ${listed(version.after)}` : "";
+  const became = version ? `the reported version: ${listed(version.after)}` : "";
   return [parts, became].filter(Boolean).join("; ");
 }
 

@@ -1,0 +1,48 @@
+"""The tables of trends: what a difference of two experiments says, and what it does not."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console, RenderableType
+
+from socratic_bench.adapters.stores.memory.store import MemoryStore
+from socratic_bench.results.trends.timeseries import timeseries
+from socratic_cli.commands.trends import DIFFER, model_trend_table, trends_table
+from tests.unit.results.test_trend_changes import MODEL, measure
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def text_of(table: RenderableType) -> str:
+    console = Console(width=300, record=True, file=io.StringIO())
+    console.print(table)
+    return console.export_text()
+
+
+async def test_a_fall_says_that_two_experiments_differ_not_that_the_model_changed(
+    store: MemoryStore,
+) -> None:
+    for week, score in enumerate((0.8, 0.8, 0.5)):
+        await measure(store, week, score, version=f"v{week}")
+
+    every = await timeseries(store)
+    [series] = (await timeseries(store, MODEL)).models
+
+    for text in (text_of(trends_table(every)), text_of(model_trend_table(series, 0))):
+        assert re.search(r"\u22120\.(29|30|31)\*", text)
+        assert DIFFER in text
+        assert "since the change" not in text
+    assert re.search(r"These experiments differ: 0\.(29|30|31) less after than before", text)
+
+
+async def test_points_that_chance_may_explain_have_no_mark(store: MemoryStore) -> None:
+    for week in range(3):
+        await measure(store, week, 0.6)
+
+    assert "*" not in text_of(trends_table(await timeseries(store)))
