@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import pytest
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.results.trends.timeseries import timeseries
-from tests.contract.store.facts import a_response, record_unleased
+from tests.contract.store.facts import a_response, a_score, record_unleased
 from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
 from tests.dashboard.conftest import Visit
 from tests.dashboard.seeding import MONDAY, SCENARIOS, seed, tutors
@@ -47,6 +48,18 @@ async def weeks(store: SqlStore, number: int, models: int = 4, changed: int | No
         await record_unleased(store, [a_response(run).model_copy(update=version) for run in runs])
 
 
+async def stepped(store: SqlStore, number: int, step: float = 0.2) -> None:
+    """An experiment a week; from the middle on the scores are lower by a step."""
+    rng = random.Random(4)
+    for week in range(number):
+        manifest = Manifest(models=tutors(3), scenarios=SCENARIOS, repeats=1)
+        created_at = MONDAY + week * WEEK
+        planned = Experiment(manifest=manifest, occasion=f"week {week}", created_at=created_at)
+        await store.register(planned)
+        level = rng.gauss(0.8, 0.02) - step * (week >= number // 2)
+        await store.fold([a_score(run, overall=level) for run in planned.runs()], [])
+
+
 async def points_of(page: Page) -> list[str]:
     await page.locator(POINTS).first.wait_for(state="attached")
     told: list[str] = await page.locator(POINTS).evaluate_all(
@@ -78,6 +91,21 @@ async def test_a_line_breaks_where_the_benchmark_changed_and_both_changes_are_sa
     assert f"reports new-1 instead of old-1. {change.finding}" in version
     assert benchmark.startswith("B ")
     assert "the benchmark changed (prompt or parameters)" in benchmark
+
+
+async def test_a_change_point_stands_in_the_band_of_its_date(store: SqlStore, visit: Visit):
+    await stepped(store, 10)
+    [series] = (await timeseries(store, MODEL)).models
+    [point] = series.change_points
+    page = await visit(f"/trends.html?model={MODEL}")
+    await points_of(page)
+
+    [told] = await page.locator("#told-changes li").all_inner_texts()
+    assert told == f"A {point.finding}"
+    assert await page.locator("#chart .change.change-point").count() == 1
+    assert await page.locator("#chart .date-band").count() == 1
+    marked = page.locator("tbody tr", has_text="a change point")
+    assert await marked.get_attribute("data-experiment") == point.experiment_id
 
 
 async def test_a_trend_is_told_as_the_api_tells_it(store: SqlStore, visit: Visit):

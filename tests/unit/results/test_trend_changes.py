@@ -16,7 +16,7 @@ from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.results.trends.changes import change_finding
 from socratic_bench.results.trends.timeseries import ModelSeries, timeseries
 from socratic_bench.scoring.exchange import Status
-from tests.contract.store.facts import a_response, record_unleased
+from tests.contract.store.facts import a_response, a_score, record_unleased
 from tests.dashboard.seeding import MONDAY, experiment
 from tests.unit.domain.aggregates.written_scores import tally, vector_sums
 
@@ -131,6 +131,52 @@ async def test_points_before_and_after_a_new_version_of_the_model_are_compared(
     assert change.is_real
     assert change.difference == pytest.approx(-0.2, abs=0.02)
     assert [point.model_versions for point in found.points] == [("v1",)] * 3 + [("v2",)] * 2
+
+
+async def test_a_step_is_a_change_point_with_the_dates_around_it(store: MemoryStore) -> None:
+    planned = [await measure(store, week, 0.7 if week < 6 else 0.5) for week in range(11)]
+
+    [point] = (await series(store)).change_points
+
+    assert point.is_real
+    assert point.experiment_id == planned[6].experiment_id
+    assert (point.last_before, point.first_after) == (MONDAY + 5 * WEEK, MONDAY + 6 * WEEK)
+    assert point.earliest <= point.last_before < point.first_after <= point.latest
+    assert (point.points_before, point.points_after) == (6, 5)
+    assert point.difference == pytest.approx(-0.2, abs=0.01)
+    assert point.finding.startswith(
+        "Falls by 0.20 between 2026-04-06 and 2026-04-13 (95 % between 2026-04-06 and 2026-04-13), "
+        "more than chance explains (p = 0.00"
+    )
+    assert point.finding.endswith("6 before and 5 after).")
+
+
+async def test_no_change_point_crosses_a_change_of_the_benchmark(store: MemoryStore) -> None:
+    for week in range(15):
+        await measure(store, week, 0.7 if week < 8 else 0.5, prompt="Ask." if week >= 8 else None)
+
+    [point] = (await series(store)).change_points
+
+    assert (point.since, point.until) == (MONDAY, MONDAY + 7 * WEEK)
+    assert not point.is_real
+    assert point.finding.startswith("No clear change point: chance may explain the largest step")
+
+
+async def test_a_point_of_copies_alone_is_no_point_of_a_test(store: MemoryStore) -> None:
+    for week in range(8):
+        planned = experiment(
+            [TutorModel(id=MODEL)], occasion=f"{week}", created_at=MONDAY + week * WEEK
+        )
+        await store.register(planned)
+        reused = {"note.reused": 1} if week == 7 else {}
+        for run in planned.runs():
+            counts = {"note.answers": 1, **reused}
+            await store.fold([a_score(run, overall=0.5 + week / 100, counts=counts)], [])
+
+    found = await series(store)
+
+    assert found.change_points == ()
+    assert [trend.points for trend in found.trends] == [7]
 
 
 async def test_other_scenarios_are_named_as_what_changed(store: MemoryStore) -> None:

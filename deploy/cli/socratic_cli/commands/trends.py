@@ -12,6 +12,7 @@ from rich.text import Text
 
 from socratic_bench.results.formats import MISSING, figure, interval, share, signed
 from socratic_bench.results.trends.changes import SeriesTrend
+from socratic_bench.results.trends.levels import SeriesChangePoint
 from socratic_bench.results.trends.timeseries import ModelSeries, Point, Timeseries, timeseries
 from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import counted, name_of, standard_output
@@ -48,7 +49,7 @@ ONE_POINT: Final = (
 
 
 def trends_table(found: Timeseries) -> RenderableType:
-    """Make the table of all models: the newest point of each, and the trends that are real."""
+    """Make the table of all models: the newest points, and the real trends and change points."""
     if not found.models:
         return Text(NO_POINTS)
     rows = [_model_row(each) for each in found.models]
@@ -56,7 +57,7 @@ def trends_table(found: Timeseries) -> RenderableType:
     told = [
         Text.assemble((name_of(each.model_name), "bold"), f", {_dates(trend)}: {trend.finding}")
         for each in found.models
-        for trend in each.trends
+        for trend in (*each.trends, *each.change_points)
         if trend.is_real
     ]
     if told:
@@ -70,7 +71,7 @@ def trends_table(found: Timeseries) -> RenderableType:
 
 
 def model_trend_table(series: ModelSeries, left_out: int) -> RenderableType:
-    """Make the table of one model: every point, trends, and changes of its version."""
+    """Make the table of one model: every point, trends, change points, and other versions."""
     kind = "  reference tutor" if series.kind == "reference" else ""
     parts: list[RenderableType] = [
         Text.assemble((name_of(series.model_name), "bold"), (f"  {series.model_id}{kind}", "dim")),
@@ -130,7 +131,7 @@ def _differs(point: Point) -> bool:
 
 
 def _trends(series: ModelSeries) -> Iterator[str]:
-    for trend in series.trends:
+    for trend in (*series.trends, *series.change_points):
         yield f"{_dates(trend)}: {trend.finding}"
     if any(_differs(point) for point in series.points):
         yield DIFFER
@@ -156,7 +157,7 @@ def _names(versions: tuple[str, ...]) -> str:
     return " and ".join(map(name_of, versions))
 
 
-def _dates(trend: SeriesTrend) -> str:
+def _dates(trend: SeriesTrend | SeriesChangePoint) -> str:
     return f"{trend.since:%Y-%m-%d} to {trend.until:%Y-%m-%d}"
 
 
@@ -176,10 +177,10 @@ def _left_out(number: int) -> list[RenderableType]:
 @profile_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as `/api/timeseries` has it.")
 def trends(model: str | None, store_url: str, profile: str | None, *, as_json: bool) -> None:
-    """Show each model's score over time, and where experiments differ.
+    """Show each model's score over time: trends, change points, and where experiments differ.
 
     Each experiment is a point. Points compare only where profile, scenarios, prompt and parameters
-    are the same. With MODEL: every point, and before and after each change of its version.
+    are the same. With MODEL: every point, and the points before and after another version.
     """
     found = asyncio.run(_load(store_url, model, profile))
     if as_json:

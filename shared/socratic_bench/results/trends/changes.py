@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
@@ -193,17 +193,14 @@ def _change(difference: Difference, p_value: float) -> Change:
 
 def trends(series: Sequence[Measured]) -> Iterator[SeriesTrend]:
     """Yield the trend of each stretch of points that join, if it has enough of them."""
-    for stretch in _stretches(series):
-        scored = [
-            (each.experiment.created_at, mean)
-            for each in stretch
-            if (mean := each.scores.overall.mean) is not None
-        ]
-        weeks = [(at - scored[0][0]) / _WEEK for at, _ in scored]
-        if found := trend(weeks, [mean for _, mean in scored]):
+    for stretch in stretches(series):
+        scored = level_points(stretch)
+        times = [each.experiment.created_at for each in scored]
+        weeks = [(at - times[0]) / _WEEK for at in times]
+        if found := trend(weeks, [level(each) for each in scored]):
             yield SeriesTrend(
-                since=scored[0][0],
-                until=scored[-1][0],
+                since=times[0],
+                until=times[-1],
                 points=len(scored),
                 slope_per_week=found.slope,
                 p_value=found.p_value,
@@ -215,7 +212,7 @@ def trends(series: Sequence[Measured]) -> Iterator[SeriesTrend]:
 def version_changes(series: Sequence[Measured]) -> tuple[VersionChange, ...]:
     """Compare the points on both sides of each change of version, within joined stretches."""
     found: list[tuple[list[Measured], list[Measured], Difference]] = []
-    for stretch in _stretches(series):
+    for stretch in stretches(series):
         blocks: list[list[Measured]] = []
         for each in stretch:
             if each.versions:
@@ -253,7 +250,8 @@ def _version_change(
     )
 
 
-def _stretches(series: Sequence[Measured]) -> Iterator[list[Measured]]:
+def stretches(series: Sequence[Measured]) -> Iterator[list[Measured]]:
+    """Yield the points that join each other, oldest first."""
     stretch: list[Measured] = []
     for each in series:
         if stretch and not joined(each, stretch[-1]):
@@ -262,6 +260,25 @@ def _stretches(series: Sequence[Measured]) -> Iterator[list[Measured]]:
         stretch.append(each)
     if stretch:
         yield stretch
+
+
+def level_points(stretch: Iterable[Measured]) -> list[Measured]:
+    """Return the points that count where a point is the unit of a test.
+
+    They have a score, and an answer that is no copy: copies alone repeat an earlier point.
+    """
+    return [
+        each
+        for each in stretch
+        if each.scores.overall.mean is not None
+        and not 0 < each.scores.answers <= each.scores.reused
+    ]
+
+
+def level(point: Measured) -> float:
+    """Return the overall score of a point that has one."""
+    mean = point.scores.overall.mean
+    return 0.0 if mean is None else mean
 
 
 def _together(points: Sequence[Measured], *, own: bool = False) -> FigureSums[str]:

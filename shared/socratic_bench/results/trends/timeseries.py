@@ -39,6 +39,7 @@ from socratic_bench.results.trends.changes import (
     trends,
     version_changes,
 )
+from socratic_bench.results.trends.levels import SeriesChangePoint, change_points
 from socratic_bench.scoring.profiles import known_composition
 from socratic_bench.version import __version__
 
@@ -102,6 +103,10 @@ class ModelSeries(BaseModel):
     points: tuple[Point, ...]
     trends: tuple[SeriesTrend, ...]
     """A trend for each stretch of five or more points that join."""
+
+    change_points: tuple[SeriesChangePoint, ...]
+    """The change point of each stretch of eight or more points that join; `is_real` says whether
+    chance explains it."""
 
     version_changes: tuple[VersionChange, ...] = Field(default=(), exclude_if=lambda each: not each)
     """Left out where the provider reported no change, and in a series of all models."""
@@ -249,6 +254,7 @@ def _series(
             kind="reference" if is_reference(shown_models[each]) else "model",
             points=tuple(_points(series[each])),
             trends=tuple(trends(series[each])),
+            change_points=tuple(change_points(series[each])),
             version_changes=version_changes(series[each]),
         )
         for each in sorted(series)

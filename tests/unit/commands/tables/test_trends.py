@@ -41,6 +41,18 @@ async def test_a_fall_says_that_two_experiments_differ_not_that_the_model_change
     assert re.search(r"These experiments differ: 0\.(29|30|31) less after than before", text)
 
 
+async def test_a_change_point_is_one_line_of_its_model(store: MemoryStore) -> None:
+    for week in range(9):
+        await measure(store, week, 0.7 if week < 4 else 0.5)
+
+    every = await timeseries(store)
+    lines = text_of(trends_table(every)).splitlines()
+    [line] = [each for each in lines if "Falls by 0.20" in each]
+    assert line.startswith("hosted/tutor, 2026-03-02 to 2026-04-27: Falls by 0.20 between 2026-03-")
+    [series] = (await timeseries(store, MODEL)).models
+    assert line.removeprefix("hosted/tutor, ") in text_of(model_trend_table(series, 0))
+
+
 async def test_points_that_chance_may_explain_have_no_mark(store: MemoryStore) -> None:
     for week in range(3):
         await measure(store, week, 0.6)

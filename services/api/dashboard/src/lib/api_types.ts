@@ -524,6 +524,7 @@ export interface ModelSeries {
   kind: "reference" | "model";
   points: Point[];
   trends: SeriesTrend[];
+  change_points: SeriesChangePoint[];
   version_changes?: VersionChange[];
 }
 
@@ -867,6 +868,22 @@ export interface ScoredScenario {
   scenario_id: string;
   dimension: string;
   title: string;
+}
+
+export interface SeriesChangePoint {
+  since: string;
+  until: string;
+  experiment_id: string;
+  last_before: string;
+  first_after: string;
+  earliest: string;
+  latest: string;
+  points_before: number;
+  points_after: number;
+  difference: number;
+  p_value: number;
+  is_real: boolean;
+  finding: string;
 }
 
 export interface SeriesTrend {

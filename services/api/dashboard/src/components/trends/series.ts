@@ -11,8 +11,10 @@ export interface Moment {
 /** Something that changed, with the letter that stands for it in the figure. */
 export interface Mark {
   letter: string;
-  kind: "benchmark" | "version";
+  kind: "benchmark" | "version" | "change-point";
   at: number;
+  /** The interval of its date; null where the date is known. */
+  within: [number, number] | null;
   /** The sentence beside the letter. */
   told: string;
 }
@@ -34,26 +36,35 @@ export function stretchesOf(series: ModelSeries): Moment[][] {
     .filter((stretch) => stretch.length > 0);
 }
 
-/** The changes of the benchmark and of the model's version, the oldest first. */
+/** The changes of the benchmark and of the reported version, and change points, the oldest first. */
 export function marksOf(series: ModelSeries): Mark[] {
   const moments = momentsOf(series);
-  const found: Omit<Mark, "letter">[] = [];
+  const found: Omit<Mark, "letter">[] = series.change_points
+    .filter(({ is_real: isReal }) => isReal)
+    .map((each) => ({
+      kind: "change-point",
+      at: (Date.parse(each.last_before) + Date.parse(each.first_after)) / 2,
+      within: [Date.parse(each.earliest), Date.parse(each.latest)],
+      told: each.finding,
+    }));
   for (const [place, { point, at }] of moments.entries()) {
     const before = moments[place - 1];
     const parts = point.benchmark_changed ?? [];
     if (before && parts.length) {
       const told = `${day(point.created_at)}: the benchmark changed (${listed(parts)}). The line breaks here, and no test crosses the place.`;
-      found.push({ kind: "benchmark", at: (before.at + at) / 2, told });
+      found.push({ kind: "benchmark", at: (before.at + at) / 2, within: null, told });
     }
     const change = series.version_changes?.find(
       (each) => each.experiment_id === point.experiment_id,
     );
     if (change) {
       const told = `${day(point.created_at)}: the provider reports ${listed(change.after)} instead of ${listed(change.before)}. ${change.finding}`;
-      found.push({ kind: "version", at, told });
+      found.push({ kind: "version", at, within: null, told });
     }
   }
-  return found.map((mark, place) => ({ ...mark, letter: letterOf(place) }));
+  return found
+    .toSorted((a, b) => a.at - b.at)
+    .map((mark, place) => ({ ...mark, letter: letterOf(place) }));
 }
 
 function letterOf(place: number): string {
@@ -61,9 +72,11 @@ function letterOf(place: number): string {
   return place < 26 ? letter : `${letter}${Math.floor(place / 26) + 1}`;
 }
 
-/** The trends in sentences. */
-export function trendsTold({ trends }: ModelSeries): string[] {
-  return trends.map(({ since, until, finding }) => `${day(since)} to ${day(until)}: ${finding}`);
+/** The trends in sentences, and the change points that chance may explain: others have a letter. */
+export function trendsTold({ trends, change_points: points }: ModelSeries): string[] {
+  return [...trends, ...points.filter(({ is_real: isReal }) => !isReal)].map(
+    ({ since, until, finding }) => `${day(since)} to ${day(until)}: ${finding}`,
+  );
 }
 
 export function pointTold(point: Point): string {

@@ -103,15 +103,28 @@ function bands(series: ModelSeries, x: Scale, y: Scale): SVGElement[] {
 function changes(series: ModelSeries, x: Scale, ground: number): SVGElement[] {
   let last = -Infinity;
   let isLow = false;
-  return marksOf(series).flatMap(({ letter, kind, at }) => {
+  return marksOf(series).flatMap(({ letter, kind, at, within }) => {
     const where = x.at(at);
     isLow = where - last < 16 && !isLow;
     last = where;
     return [
+      ...(within ? [dateBand(within, x, ground)] : []),
       line(where, isLow ? 40 : 24, where, ground, `change ${kind}`),
       label(letter, where, isLow ? 32 : 16, "middle", "letter"),
     ];
   });
+}
+
+/** The interval of a change point's date. */
+function dateBand([from, to]: [number, number], x: Scale, ground: number): SVGElement {
+  const [left, right] = [x.at(from), x.at(to)];
+  const corners: [number, number][] = [
+    [left, TOP],
+    [right, TOP],
+    [right, ground],
+    [left, ground],
+  ];
+  return path(corners, "date-band");
 }
 
 function dot(moment: Moment, series: ModelSeries, x: Scale, y: Scale): SVGElement[] {

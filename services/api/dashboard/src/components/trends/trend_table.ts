@@ -1,6 +1,6 @@
 // The points of a model as a table and as CSV.
 
-import type { ModelSeries, Point } from "../../lib/api_types";
+import type { ModelSeries, Point, SeriesChangePoint } from "../../lib/api_types";
 import { element } from "../../lib/dom";
 import {
   count,
@@ -69,8 +69,16 @@ function whatChanged(point: Point, series: ModelSeries): string {
   const version = series.version_changes?.find(
     (each) => each.experiment_id === point.experiment_id,
   );
+  const moved = changePointAt(point, series) ? "the level: a change point" : "";
   const became = version ? `the reported version: ${listed(version.after)}` : "";
-  return [parts, became].filter(Boolean).join("; ");
+  return [parts, moved, became].filter(Boolean).join("; ");
+}
+
+/** The change point before a point, where chance does not explain it. */
+function changePointAt(point: Point, series: ModelSeries): SeriesChangePoint | undefined {
+  return series.change_points.find(
+    (each) => each.is_real && each.experiment_id === point.experiment_id,
+  );
 }
 
 export function trendCsv(series: ModelSeries): CsvRow[] {
@@ -91,6 +99,10 @@ export function trendCsv(series: ModelSeries): CsvRow[] {
     "change_p_value",
     "benchmark_changed",
     "model_versions",
+    "change_point_difference",
+    "change_point_p_value",
+    "change_point_earliest",
+    "change_point_latest",
   ];
   return [
     head,
@@ -110,6 +122,13 @@ export function trendCsv(series: ModelSeries): CsvRow[] {
       point.change?.p_value ?? null,
       (point.benchmark_changed ?? []).join(" "),
       (point.model_versions ?? []).join(" "),
+      ...changePointCells(changePointAt(point, series)),
     ]),
   ];
+}
+
+function changePointCells(found: SeriesChangePoint | undefined): CsvRow {
+  return found
+    ? [found.difference, found.p_value, found.earliest, found.latest]
+    : [null, null, null, null];
 }

@@ -1,0 +1,97 @@
+"""The levels of a series: where its points moved. A point is the unit of each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from socratic_bench.domain.aggregates.change_point import ChangePoint, change_point
+from socratic_bench.results.formats import figure, p_value
+from socratic_bench.results.trends.changes import Measured, level, level_points, stretches
+
+
+class SeriesChangePoint(BaseModel):
+    """The place at which eight or more points that join moved most, by permutation of points."""
+
+    model_config = ConfigDict(frozen=True)
+
+    since: datetime
+    until: datetime
+    experiment_id: str
+    """The first experiment after it."""
+
+    last_before: datetime
+    first_after: datetime
+    earliest: datetime
+    """The last point before the earliest place, by a 95 % interval: the change came after it."""
+
+    latest: datetime
+    """The first point after the latest place, by this interval: the change came before it."""
+
+    points_before: int
+    points_after: int
+    difference: float
+    """The mean of the points after less that of those before. It is that of the best of all places,
+    so it tends to be too large."""
+
+    p_value: float
+    """Of 1,000 permutations of the points."""
+
+    is_real: bool
+    """Whether the p value is at most 5 %."""
+
+    finding: str
+    """The test in one sentence."""
+
+
+def change_points(series: Sequence[Measured]) -> Iterator[SeriesChangePoint]:
+    """Yield the change point of each stretch of points that join, if it has enough of them."""
+    for stretch in stretches(series):
+        points = level_points(stretch)
+        if found := change_point([level(each) for each in points]):
+            yield _series_change_point(points, found)
+
+
+def _series_change_point(points: Sequence[Measured], found: ChangePoint) -> SeriesChangePoint:
+    times = [each.experiment.created_at for each in points]
+    around = times[found.before - 1], times[found.before]
+    bounds = times[found.earliest - 1], times[found.latest]
+    return SeriesChangePoint(
+        since=times[0],
+        until=times[-1],
+        experiment_id=points[found.before].experiment.experiment_id,
+        last_before=around[0],
+        first_after=around[1],
+        earliest=bounds[0],
+        latest=bounds[1],
+        points_before=found.before,
+        points_after=len(points) - found.before,
+        difference=found.difference,
+        p_value=found.p_value,
+        is_real=found.is_real,
+        finding=change_point_finding(found, len(points), around, bounds),
+    )
+
+
+def change_point_finding(
+    found: ChangePoint,
+    points: int,
+    around: tuple[datetime, datetime],
+    bounds: tuple[datetime, datetime],
+) -> str:
+    """Say between which points the series moved to another level, and within which dates."""
+    if not found.is_real:
+        tested = f"{p_value(found.p_value)}, {points} points"
+        return f"No clear change point: chance may explain the largest step ({tested})."
+    verb = "Rises" if found.difference > 0 else "Falls"
+    tested = f"{p_value(found.p_value)}, {found.before} before and {points - found.before} after"
+    return (
+        f"{verb} by {figure(abs(found.difference))} between {_span(around)} "
+        f"(95 % between {_span(bounds)}), more than chance explains ({tested})."
+    )
+
+
+def _span(dates: tuple[datetime, datetime]) -> str:
+    return f"{dates[0]:%Y-%m-%d} and {dates[1]:%Y-%m-%d}"
