@@ -128,8 +128,8 @@ def require_known(
     raise InvalidInput(f"{what}: {told} {what} {name!r}; {remedy}")
 
 
-def written_time(what: Literal["since", "until"], text: str) -> datetime:
-    """Return a written time in UTC; a date means its begin for `since`, and its end for `until`.
+def written_time(what: Literal["since", "until", "changed"], text: str) -> datetime:
+    """Return a written time in UTC; a date means its end for `until`, and its begin otherwise.
 
     A time without an offset is in UTC. Raises InvalidInput.
     """

@@ -108,6 +108,22 @@ async def test_a_change_point_stands_in_the_band_of_its_date(store: SqlStore, vi
     assert await marked.get_attribute("data-experiment") == point.experiment_id
 
 
+async def test_a_date_is_chosen_and_compares_the_points_on_both_sides(
+    store: SqlStore, visit: Visit, address: str
+):
+    await stepped(store, 6)
+    page = await visit(f"/trends.html?model={MODEL}")
+    await points_of(page)
+
+    await page.locator("#changed").fill("2026-03-20")
+    told = page.locator("#told-changes li.named")
+    await told.wait_for()
+
+    assert "less after 2026-03-20 than before (95 % " in await told.inner_text()
+    assert await page.locator("#chart .change.named").count() == 1
+    assert page.url == f"{address}/trends.html?model=provider-1%2Ftutor-1&changed=2026-03-20"
+
+
 async def test_a_trend_is_told_as_the_api_tells_it(store: SqlStore, visit: Visit):
     await weeks(store, 5)
     [series] = (await timeseries(store, MODEL)).models

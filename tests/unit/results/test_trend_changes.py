@@ -162,6 +162,55 @@ async def test_no_change_point_crosses_a_change_of_the_benchmark(store: MemorySt
     assert point.finding.startswith("No clear change point: chance may explain the largest step")
 
 
+async def test_the_points_before_and_after_a_named_date_are_compared(store: MemoryStore) -> None:
+    for week in range(7):
+        await measure(store, week, 0.7 if week < 4 else 0.6)
+
+    [found] = (await timeseries(store, MODEL, changed=MONDAY + 4 * WEEK)).models
+
+    difference = found.date_difference
+    assert difference is not None
+    assert (difference.points_before, difference.points_after) == (4, 3)
+    assert difference.difference == pytest.approx(-0.1, abs=0.01)
+    assert difference.is_real
+    assert difference.finding.startswith("0.10 less after 2026-03-30 09:30 UTC than before (95 % ")
+    assert difference.finding.endswith(
+        "more than chance explains (p < 0.001, 4 points before and 3 after)."
+    )
+    assert (await series(store)).date_difference is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (6 * WEEK, "6 joined before 2026-04-13 09:30 UTC and 1 after: a comparison needs 2 points"),
+        (9 * WEEK, "No points that join stand on both sides of 2026-05-04 09:30 UTC"),
+    ],
+)
+async def test_a_date_without_two_points_on_each_side_says_so(
+    store: MemoryStore, changed: timedelta, told: str
+) -> None:
+    for week in range(7):
+        await measure(store, week, 0.7)
+
+    [found] = (await timeseries(store, MODEL, changed=MONDAY + changed)).models
+
+    assert found.date_difference is not None
+    assert found.date_difference.finding.startswith(told)
+    assert found.date_difference.difference is None
+    assert not found.date_difference.is_real
+
+
+async def test_points_beyond_a_change_of_the_benchmark_stand_on_no_side(store: MemoryStore) -> None:
+    for week in range(8):
+        await measure(store, week, 0.7, prompt="Ask." if week < 3 else None)
+
+    [found] = (await timeseries(store, MODEL, changed=MONDAY + 5 * WEEK)).models
+
+    assert found.date_difference is not None
+    assert (found.date_difference.points_before, found.date_difference.points_after) == (2, 3)
+
+
 async def test_a_point_of_copies_alone_is_no_point_of_a_test(store: MemoryStore) -> None:
     for week in range(8):
         planned = experiment(

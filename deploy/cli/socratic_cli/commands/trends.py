@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
 from typing import Final
 
 import click
@@ -16,7 +18,7 @@ from socratic_bench.results.trends.levels import SeriesChangePoint
 from socratic_bench.results.trends.timeseries import ModelSeries, Point, Timeseries, timeseries
 from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import counted, name_of, standard_output
-from socratic_cli.options.results import profile_option
+from socratic_cli.options.results import profile_option, time_of
 from socratic_cli.options.store import readable_store, store_option
 
 _MODELS = (
@@ -59,6 +61,11 @@ def trends_table(found: Timeseries) -> RenderableType:
         for each in found.models
         for trend in (*each.trends, *each.change_points)
         if trend.is_real
+    ]
+    told += [
+        Text.assemble((name_of(each.model_name), "bold"), f": {each.date_difference.finding}")
+        for each in found.models
+        if each.date_difference
     ]
     if told:
         parts += [Text(), *told]
@@ -133,6 +140,8 @@ def _differs(point: Point) -> bool:
 def _trends(series: ModelSeries) -> Iterator[str]:
     for trend in (*series.trends, *series.change_points):
         yield f"{_dates(trend)}: {trend.finding}"
+    if series.date_difference:
+        yield series.date_difference.finding
     if any(_differs(point) for point in series.points):
         yield DIFFER
 
@@ -175,14 +184,27 @@ def _left_out(number: int) -> list[RenderableType]:
 @click.argument("model", required=False)
 @store_option
 @profile_option
+@click.option(
+    "--changed",
+    metavar="TIME",
+    callback=partial(time_of, "changed"),
+    help="Compare the points before this time with those at it or later: 2026-10-01.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as `/api/timeseries` has it.")
-def trends(model: str | None, store_url: str, profile: str | None, *, as_json: bool) -> None:
+def trends(
+    model: str | None,
+    store_url: str,
+    profile: str | None,
+    changed: datetime | None,
+    *,
+    as_json: bool,
+) -> None:
     """Show each model's score over time: trends, change points, and where experiments differ.
 
     Each experiment is a point. Points compare only where profile, scenarios, prompt and parameters
     are the same. With MODEL: every point, and the points before and after another version.
     """
-    found = asyncio.run(_load(store_url, model, profile))
+    found = asyncio.run(_load(store_url, model, profile, changed))
     if as_json:
         click.echo(found.model_dump_json())
     elif model is None:
@@ -191,6 +213,8 @@ def trends(model: str | None, store_url: str, profile: str | None, *, as_json: b
         standard_output().print(model_trend_table(found.models[0], found.left_out))
 
 
-async def _load(store_url: str, model: str | None, profile: str | None) -> Timeseries:
+async def _load(
+    store_url: str, model: str | None, profile: str | None, changed: datetime | None
+) -> Timeseries:
     async with readable_store(store_url) as store:
-        return await timeseries(store, model, profile)
+        return await timeseries(store, model, profile, changed=changed)

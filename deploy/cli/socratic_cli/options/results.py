@@ -40,21 +40,25 @@ def time_options(command: F) -> F:
     until = click.option(
         "--until",
         metavar="TIME",
-        callback=partial(_time, "until"),
+        callback=partial(time_of, "until"),
         help="Experiments created before this time, and of a date before its end.",
     )
     since = click.option(
         "--since",
         metavar="TIME",
-        callback=partial(_time, "since"),
+        callback=partial(time_of, "since"),
         help="Experiments created at this time or later: 2026-11-23, or 2026-11-23T12:00Z.",
     )
     return since(until(command))
 
 
-def _time(
-    name: Literal["since", "until"], _ctx: click.Context, _param: click.Parameter, text: str | None
+def time_of(
+    name: Literal["since", "until", "changed"],
+    _ctx: click.Context,
+    _param: click.Parameter,
+    text: str | None,
 ) -> datetime | None:
+    """Return the time that an option gives. Raises BadParameter."""
     if text is None:
         return None
     try:

@@ -98,7 +98,7 @@ PROFILE: Final = QueryParameter(
     {"type": "string", "minLength": 1, "maxLength": _ID_LIMIT},
 )
 
-_TIMES: Final = "A date such as 2026-11-23, or a time such as 2026-11-23T12:00Z, in UTC by default."
+TIMES: Final = "A date such as 2026-11-23, or a time such as 2026-11-23T12:00Z, in UTC by default."
 
 MODELS: Final = QueryParameter(
     "model",
@@ -118,12 +118,12 @@ DIMENSION: Final = QueryParameter(
 )
 
 SINCE: Final = QueryParameter(
-    "since", f"Experiments created at this time or later. {_TIMES}", {"type": "string"}
+    "since", f"Experiments created at this time or later. {TIMES}", {"type": "string"}
 )
 
 UNTIL: Final = QueryParameter(
     "until",
-    f"Experiments created before this time, and of a date before its end. {_TIMES}",
+    f"Experiments created before this time, and of a date before its end. {TIMES}",
     {"type": "string"},
 )
 

@@ -22,6 +22,7 @@ from socratic_api.routes.query import (
     PROBLEMS,
     PROFILE,
     SINCE,
+    TIMES,
     UNTIL,
     Results,
     asked_key,
@@ -37,6 +38,7 @@ from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.results.cache.pools import KnownPools
 from socratic_bench.results.cache.scores import KnownScores
 from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.filters import written_time
 from socratic_bench.results.leaderboard.figures import ModelFigures
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
 from socratic_bench.results.trends.timeseries import TimelineStore, Timeseries, timeseries
@@ -196,6 +198,12 @@ async def _weeks(store: Experiments) -> tuple[str, ...]:
     return tuple(sorted(filter(_WEEK.fullmatch, occasions), reverse=True))
 
 
+CHANGED: Final = QueryParameter(
+    "changed",
+    f"Points before this time are compared with those at it or later. {TIMES}",
+    {"type": "string"},
+)
+
 KEY = "timeseries "
 """The cache key of all models; what is asked for follows, if anything."""
 
@@ -207,20 +215,23 @@ def timeseries_endpoints(store: TimelineStore, ready: ReadyBytes) -> list[ApiEnd
     async def show_timeseries(request: Request) -> Response:
         model, profile = chosen_name(request, "model"), chosen_profile(request)
         filters = replace(chosen_time(request), dimension=chosen_name(request, "dimension"))
+        written = request.query_params.get("changed")
+        changed = written_time("changed", written) if written else None
 
         async def encode() -> bytes:
-            return to_json(await timeseries(store, model, profile, filters, known))
+            found = await timeseries(store, model, profile, filters, known, changed=changed)
+            return to_json(found)
 
-        key = KEY + asked_key(model, profile, *filters.key)
+        key = KEY + asked_key(model, profile, *filters.key, changed and changed.isoformat())
         return ready_response(request, await ready.get(key, encode))
 
     return [
         ApiEndpoint(
             "/api/timeseries",
             show_timeseries,
-            "Each model's score over time, with changes and trends: one point per experiment",
+            "Each model's score over time, with trends and change points: one point per experiment",
             Timeseries,
-            parameters=(MODEL, PROFILE, DIMENSION, SINCE, UNTIL),
+            parameters=(MODEL, PROFILE, DIMENSION, SINCE, UNTIL, CHANGED),
             problems={
                 422: "A parameter is no id, name or time, or names what no experiment has",
                 503: "The store does not answer",

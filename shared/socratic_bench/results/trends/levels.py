@@ -7,8 +7,9 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from socratic_bench.domain.aggregates.change_point import ChangePoint, change_point
-from socratic_bench.results.formats import figure, p_value
+from socratic_bench.domain.aggregates.change_point import FEWEST_A_SIDE, ChangePoint, change_point
+from socratic_bench.domain.aggregates.level_difference import LevelDifference, level_difference
+from socratic_bench.results.formats import figure, moment, p_value, signed
 from socratic_bench.results.trends.changes import Measured, level, level_points, stretches
 
 
@@ -91,6 +92,79 @@ def change_point_finding(
         f"{verb} by {figure(abs(found.difference))} between {_span(around)} "
         f"(95 % between {_span(bounds)}), more than chance explains ({tested})."
     )
+
+
+class DateDifference(BaseModel):
+    """The points that join before and after a date that a reader names."""
+
+    model_config = ConfigDict(frozen=True)
+
+    changed: datetime
+    """Points created at this time or later stand after it."""
+
+    points_before: int
+    points_after: int
+    difference: float | None
+    """The mean of the points after less that of those before; null with fewer than two points on
+    either side."""
+
+    interval: tuple[float, float] | None
+    """95 %, by Student's t of the points; null without a difference, and where the points of each
+    side are all equal."""
+
+    p_value: float
+    """Two-sided; 1 without a difference."""
+
+    is_real: bool
+    """Whether the p value is at most 5 %."""
+
+    finding: str
+    """The test in one sentence."""
+
+
+def date_difference(series: Sequence[Measured], changed: datetime) -> DateDifference:
+    """Compare the points before and after a date, within the stretch of points around it."""
+    before: list[float] = []
+    after: list[float] = []
+    for stretch in stretches(series):
+        points = level_points(stretch)
+        sides = [each.experiment.created_at >= changed for each in points]
+        if any(sides) and not all(sides):
+            before = [level(each) for each, later in zip(points, sides, strict=True) if not later]
+            after = [level(each) for each, later in zip(points, sides, strict=True) if later]
+    found = level_difference(before, after)
+    return DateDifference(
+        changed=changed,
+        points_before=len(before),
+        points_after=len(after),
+        difference=None if found is None else found.difference,
+        interval=None if found is None else found.interval,
+        p_value=1.0 if found is None else found.p_value,
+        is_real=found is not None and found.is_real,
+        finding=date_finding(found, changed, (len(before), len(after))),
+    )
+
+
+def date_finding(found: LevelDifference | None, changed: datetime, points: tuple[int, int]) -> str:
+    """Compare the points after a date with those before, in one sentence."""
+    date = moment(changed).removesuffix(" 00:00 UTC")
+    before, after = points
+    if found is None and not before:
+        return f"No points that join stand on both sides of {date}: there is nothing to compare."
+    if found is None:
+        return (
+            f"{before} joined before {date} and {after} after: "
+            f"a comparison needs {FEWEST_A_SIDE} points on each side."
+        )
+    tested = f"{p_value(found.p_value)}, {before} points before and {after} after"
+    if not found.difference:
+        return f"The same mean before and after {date}, which is no proof of equality ({tested})."
+    bounds = found.interval
+    between = f" (95 % {signed(bounds[0])} to {signed(bounds[1])})" if bounds else ""
+    word = "more" if found.difference > 0 else "less"
+    verdict = "more than chance explains" if found.is_real else "which may be chance"
+    size = f"{figure(abs(found.difference))} {word} after {date} than before{between}"
+    return f"{size}, {verdict} ({tested})."
 
 
 def _span(dates: tuple[datetime, datetime]) -> str:

@@ -39,7 +39,12 @@ from socratic_bench.results.trends.changes import (
     trends,
     version_changes,
 )
-from socratic_bench.results.trends.levels import SeriesChangePoint, change_points
+from socratic_bench.results.trends.levels import (
+    DateDifference,
+    SeriesChangePoint,
+    change_points,
+    date_difference,
+)
 from socratic_bench.scoring.profiles import known_composition
 from socratic_bench.version import __version__
 
@@ -108,6 +113,11 @@ class ModelSeries(BaseModel):
     """The change point of each stretch of eight or more points that join; `is_real` says whether
     chance explains it."""
 
+    date_difference: DateDifference | None = Field(
+        default=None, exclude_if=lambda found: found is None
+    )
+    """The points before and after the date that was asked for; left out without one."""
+
     version_changes: tuple[VersionChange, ...] = Field(default=(), exclude_if=lambda each: not each)
     """Left out where the provider reported no change, and in a series of all models."""
 
@@ -138,13 +148,16 @@ async def timeseries(
     profile: str | None = None,
     filters: Filters = EVERYTHING,
     known: KnownScores | None = None,
+    *,
+    changed: datetime | None = None,
 ) -> Timeseries:
     """Return the points of all models, or of one. Raises UnknownModel, NoScores, InvalidInput.
 
     A point is by its experiment's own profile, or by `profile`: then experiments without scores by
     it have none. Of `filters`, the time chooses the points, and a dimension their scores: changes
     and trends are those of the dimension. The newest MOST_POINTS experiments have points, and fewer
-    where their cells are many. `known` keeps the scores of all models for the next call.
+    where their cells are many. `known` keeps the scores of all models for the next call. Points
+    before `changed` are compared with those at it or later.
     """
     every = await store.outlines()
     asking = [each for each in every if model is None or model in each.model_ids]
@@ -163,7 +176,9 @@ async def timeseries(
     shown = [each for each in reversed(newest) if each.experiment_id in scores]
     versions = {} if model is None else await _versions(store, model, shown)
     own = {} if model is None else await _own(store, model, shown, scores, profile)
-    series = await asyncio.to_thread(_series, shown, scores, (model, profile), versions, own)
+    series = await asyncio.to_thread(
+        _series, shown, scores, (model, profile), versions, own, changed
+    )
     return Timeseries(models=series, experiments=len(shown), left_out=len(asking) - len(shown))
 
 
@@ -223,6 +238,7 @@ def _series(
     chosen: tuple[str | None, str | None],
     versions: Mapping[str, tuple[str, ...]],
     own_scores: Mapping[str, OverallScores],
+    changed: datetime | None,
 ) -> tuple[ModelSeries, ...]:
     """Return the series of each model; `experiments` come oldest first. `own_scores` are those of
     answers that are no copies, by experiment, where it has both.
@@ -255,6 +271,7 @@ def _series(
             points=tuple(_points(series[each])),
             trends=tuple(trends(series[each])),
             change_points=tuple(change_points(series[each])),
+            date_difference=None if changed is None else date_difference(series[each], changed),
             version_changes=version_changes(series[each]),
         )
         for each in sorted(series)

@@ -110,6 +110,17 @@ export interface DataSet {
   problems: string[];
 }
 
+export interface DateDifference {
+  changed: string;
+  points_before: number;
+  points_after: number;
+  difference: number | null;
+  interval: [number, number] | null;
+  p_value: number;
+  is_real: boolean;
+  finding: string;
+}
+
 export interface DeadLetterQueue {
   queue: string;
   waiting: number;
@@ -525,6 +536,7 @@ export interface ModelSeries {
   points: Point[];
   trends: SeriesTrend[];
   change_points: SeriesChangePoint[];
+  date_difference?: DateDifference | null;
   version_changes?: VersionChange[];
 }
 

@@ -13,7 +13,7 @@ import { clockTime, counted, interval, score, shortened, signed } from "../lib/f
 import { Refreshing } from "../lib/refreshing";
 
 const FILTER_FROM = 10;
-const FIELDS = ["model", "profile", "q"] as const;
+const FIELDS = ["model", "profile", "changed", "q"] as const;
 
 type View = Record<(typeof FIELDS)[number], string>;
 
@@ -52,6 +52,10 @@ class TrendsPage {
         this.#choose({ ...this.#view, [name]: select.value });
       });
     }
+    const changed = byId("changed", HTMLInputElement);
+    changed.addEventListener("change", () => {
+      this.#choose({ ...this.#view, changed: changed.value });
+    });
     const filter = byId("filter", HTMLInputElement);
     filter.addEventListener("input", () => {
       this.#view.q = filter.value;
@@ -76,6 +80,7 @@ class TrendsPage {
     this.#etags = [null, null];
     byId("filter", HTMLInputElement).value = this.#view.q;
     byId("profile", HTMLSelectElement).value = this.#view.profile;
+    byId("changed", HTMLInputElement).value = this.#view.changed;
     void this.#refreshing.now();
   }
 
@@ -95,7 +100,7 @@ class TrendsPage {
 
   /** Versions are known of one model alone, so that one is asked for by itself. */
   async #ask(isCurrent: () => boolean): Promise<void> {
-    const { profile } = this.#view;
+    const { profile, changed } = this.#view;
     const all = await read("/api/timeseries", { profile }, this.#etags[0] ?? null);
     if (!isCurrent()) return;
     if (all.data) this.#every = all.data;
@@ -103,7 +108,11 @@ class TrendsPage {
     if (!every) return;
     const model = this.#view.model || foremost(every);
     if (model) {
-      const one = await read("/api/timeseries", { model, profile }, this.#etags[1] ?? null);
+      const one = await read(
+        "/api/timeseries",
+        { model, profile, changed },
+        this.#etags[1] ?? null,
+      );
       if (!isCurrent()) return;
       if (one.data) this.#chosen = one.data.models[0] ?? null;
       if (all.data || one.data) this.#show(every, model);

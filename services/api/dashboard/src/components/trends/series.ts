@@ -11,7 +11,7 @@ export interface Moment {
 /** Something that changed, with the letter that stands for it in the figure. */
 export interface Mark {
   letter: string;
-  kind: "benchmark" | "version" | "change-point";
+  kind: "benchmark" | "version" | "change-point" | "named";
   at: number;
   /** The interval of its date; null where the date is known. */
   within: [number, number] | null;
@@ -36,7 +36,7 @@ export function stretchesOf(series: ModelSeries): Moment[][] {
     .filter((stretch) => stretch.length > 0);
 }
 
-/** The changes of the benchmark and of the reported version, and change points, the oldest first. */
+/** The changes of the benchmark and of the reported version, change points and a named date, the oldest first. */
 export function marksOf(series: ModelSeries): Mark[] {
   const moments = momentsOf(series);
   const found: Omit<Mark, "letter">[] = series.change_points
@@ -47,6 +47,10 @@ export function marksOf(series: ModelSeries): Mark[] {
       within: [Date.parse(each.earliest), Date.parse(each.latest)],
       told: each.finding,
     }));
+  const named = series.date_difference;
+  if (named) {
+    found.push({ kind: "named", at: Date.parse(named.changed), within: null, told: named.finding });
+  }
   for (const [place, { point, at }] of moments.entries()) {
     const before = moments[place - 1];
     const parts = point.benchmark_changed ?? [];

@@ -41,7 +41,7 @@ export function drawTrend(
     marks: [
       ...axes(x, y, width, ground),
       ...others.flatMap((series) => lines(series, x, y, "context")),
-      ...changes(chosen, x, ground),
+      ...changes(chosen, x, width - RIGHT, ground),
       ...bands(chosen, x, y),
       ...lines(chosen, x, y, `trend-line ${chosen.kind}`),
       ...momentsOf(chosen).flatMap((moment) => dot(moment, chosen, x, y)),
@@ -100,11 +100,12 @@ function bands(series: ModelSeries, x: Scale, y: Scale): SVGElement[] {
 }
 
 /** A letter stands for each change; letters too close to each other take turns in height. */
-function changes(series: ModelSeries, x: Scale, ground: number): SVGElement[] {
+function changes(series: ModelSeries, x: Scale, right: number, ground: number): SVGElement[] {
   let last = -Infinity;
   let isLow = false;
   return marksOf(series).flatMap(({ letter, kind, at, within }) => {
     const where = x.at(at);
+    if (where < LEFT || where > right) return [];
     isLow = where - last < 16 && !isLow;
     last = where;
     return [
@@ -158,7 +159,8 @@ export function drawSmall(series: ModelSeries, every: readonly ModelSeries[]): S
       const [cx, cy] = place(moment, x, y);
       return drawing("circle", { class: `dot ${series.kind}`, cx: fixed(cx), cy: fixed(cy), r: 2 });
     });
-  const breaks = marksOf(series).map(({ kind, at }) =>
+  const marks = marksOf(series).filter(({ kind }) => kind !== "named");
+  const breaks = marks.map(({ kind, at }) =>
     line(x.at(at), 2, x.at(at), height - 2, `change ${kind}`),
   );
   return drawing(
