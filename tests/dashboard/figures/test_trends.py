@@ -130,9 +130,10 @@ async def test_a_trend_is_told_as_the_api_tells_it(store: SqlStore, visit: Visit
     page = await visit(f"/trends.html?model={MODEL}")
     await points_of(page)
 
-    [told] = await page.locator("#told-trends li").all_inner_texts()
+    trend, detectable = await page.locator("#told-trends li").all_inner_texts()
 
-    assert told.endswith(series.trends[0].finding)
+    assert trend.endswith(series.trends[0].finding)
+    assert detectable.endswith(series.detectable_changes[0].finding)
 
 
 async def test_tutors_are_chosen_by_link_or_list_and_stand_in_the_address(

@@ -9,6 +9,7 @@ import pytest
 
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.domain.aggregates.difference import paired_difference
+from socratic_bench.domain.aggregates.level_difference import minimal_detectable_change
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.scenario import Scenario
@@ -209,6 +210,19 @@ async def test_points_beyond_a_change_of_the_benchmark_stand_on_no_side(store: M
 
     assert found.date_difference is not None
     assert (found.date_difference.points_before, found.date_difference.points_after) == (2, 3)
+
+
+async def test_a_series_says_which_step_it_would_show(store: MemoryStore) -> None:
+    for week in range(8):
+        await measure(store, week, 0.7, prompt="Ask." if week < 3 else None)
+
+    found = await series(store)
+
+    [least] = found.detectable_changes
+    levels = [point.overall_score or 0.0 for point in found.points[3:]]
+    assert least.least == minimal_detectable_change(levels)
+    assert (least.since, least.until, least.points) == (MONDAY + 3 * WEEK, MONDAY + 7 * WEEK, 5)
+    assert least.finding.startswith(f"5 points like these show a step of {least.least:.2f} between")
 
 
 async def test_a_point_of_copies_alone_is_no_point_of_a_test(store: MemoryStore) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
+from itertools import takewhile
 from typing import Final
 
 import click
@@ -14,7 +15,7 @@ from rich.text import Text
 
 from socratic_bench.results.formats import MISSING, figure, interval, share, signed
 from socratic_bench.results.trends.changes import SeriesTrend
-from socratic_bench.results.trends.levels import SeriesChangePoint
+from socratic_bench.results.trends.levels import DetectableChange, SeriesChangePoint
 from socratic_bench.results.trends.timeseries import ModelSeries, Point, Timeseries, timeseries
 from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import counted, name_of, standard_output
@@ -29,6 +30,7 @@ _MODELS = (
     TableColumn("overall"),
     TableColumn("95 % interval", "center", drop=2),
     TableColumn("difference"),
+    TableColumn("detectable", drop=1),
 )
 _POINTS = (
     TableColumn("experiment", "left", is_name=True),
@@ -43,6 +45,10 @@ _REMEDY: Final = "see --json"
 DIFFER: Final = (
     "* These two experiments differ, by their common scenarios. That does not show that the model "
     "changed: a shift of a whole occasion differs as well."
+)
+DETECTABLE: Final = (
+    "detectable: the least step between both halves of the newest points that join which they show "
+    "with 80 % power, at 5 %."
 )
 NO_POINTS: Final = "There is no experiment yet: a trend needs a point for each occasion."
 ONE_POINT: Final = (
@@ -69,6 +75,8 @@ def trends_table(found: Timeseries) -> RenderableType:
     ]
     if told:
         parts += [Text(), *told]
+    if any(_detectable(each) != MISSING for each in found.models):
+        parts += [Text(), Text(DETECTABLE, style="dim")]
     if any(_differs(each.points[-1]) for each in found.models):
         parts += [Text(), Text(DIFFER, style="dim")]
     if all(len(each.points) == 1 for each in found.models):
@@ -105,7 +113,20 @@ def _model_row(series: ModelSeries) -> tuple[str, ...]:
         figure(newest.overall_score),
         interval(newest.confidence_interval),
         _change(newest),
+        _detectable(series),
     )
+
+
+def _detectable(series: ModelSeries) -> str:
+    """Format the minimal detectable change of the newest points that join."""
+    found = series.detectable_changes
+    reaches = found and found[-1].until >= _first_of_stretch(series).created_at
+    return figure(found[-1].least if reaches else None)
+
+
+def _first_of_stretch(series: ModelSeries) -> Point:
+    joining = takewhile(lambda point: point.joins, reversed(series.points))
+    return series.points[-1 - sum(1 for _ in joining)]
 
 
 def _point_row(point: Point) -> tuple[str, ...]:
@@ -138,7 +159,7 @@ def _differs(point: Point) -> bool:
 
 
 def _trends(series: ModelSeries) -> Iterator[str]:
-    for trend in (*series.trends, *series.change_points):
+    for trend in (*series.trends, *series.change_points, *series.detectable_changes):
         yield f"{_dates(trend)}: {trend.finding}"
     if series.date_difference:
         yield series.date_difference.finding
@@ -166,7 +187,7 @@ def _names(versions: tuple[str, ...]) -> str:
     return " and ".join(map(name_of, versions))
 
 
-def _dates(trend: SeriesTrend | SeriesChangePoint) -> str:
+def _dates(trend: SeriesTrend | SeriesChangePoint | DetectableChange) -> str:
     return f"{trend.since:%Y-%m-%d} to {trend.until:%Y-%m-%d}"
 
 

@@ -8,7 +8,11 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.aggregates.change_point import FEWEST_A_SIDE, ChangePoint, change_point
-from socratic_bench.domain.aggregates.level_difference import LevelDifference, level_difference
+from socratic_bench.domain.aggregates.level_difference import (
+    LevelDifference,
+    level_difference,
+    minimal_detectable_change,
+)
 from socratic_bench.results.formats import figure, moment, p_value, signed
 from socratic_bench.results.trends.changes import Measured, level, level_points, stretches
 
@@ -120,6 +124,45 @@ class DateDifference(BaseModel):
 
     finding: str
     """The test in one sentence."""
+
+
+class DetectableChange(BaseModel):
+    """The minimal detectable change of four or more points that join."""
+
+    model_config = ConfigDict(frozen=True)
+
+    since: datetime
+    until: datetime
+    points: int
+    least: float
+    """The least step between both halves of the points that a comparison finds in 80 % of series,
+    at 5 %, by the spread of neighbouring points."""
+
+    finding: str
+    """The same in one sentence."""
+
+
+def detectable_changes(series: Sequence[Measured]) -> Iterator[DetectableChange]:
+    """Yield the minimal detectable change of each stretch, if it has enough points."""
+    for stretch in stretches(series):
+        points = level_points(stretch)
+        least = minimal_detectable_change([level(each) for each in points])
+        if least is not None:
+            yield DetectableChange(
+                since=points[0].experiment.created_at,
+                until=points[-1].experiment.created_at,
+                points=len(points),
+                least=least,
+                finding=detectable_finding(least, len(points)),
+            )
+
+
+def detectable_finding(least: float, points: int) -> str:
+    """Say which step these points would show."""
+    return (
+        f"{points} points like these show a step of {figure(least)} between their halves with "
+        "80 % power, at 5 %; they may miss a smaller one."
+    )
 
 
 def date_difference(series: Sequence[Measured], changed: datetime) -> DateDifference:

@@ -41,9 +41,11 @@ from socratic_bench.results.trends.changes import (
 )
 from socratic_bench.results.trends.levels import (
     DateDifference,
+    DetectableChange,
     SeriesChangePoint,
     change_points,
     date_difference,
+    detectable_changes,
 )
 from socratic_bench.scoring.profiles import known_composition
 from socratic_bench.version import __version__
@@ -112,6 +114,9 @@ class ModelSeries(BaseModel):
     change_points: tuple[SeriesChangePoint, ...]
     """The change point of each stretch of eight or more points that join; `is_real` says whether
     chance explains it."""
+
+    detectable_changes: tuple[DetectableChange, ...]
+    """The minimal detectable change of each stretch of four or more points that join."""
 
     date_difference: DateDifference | None = Field(
         default=None, exclude_if=lambda found: found is None
@@ -271,6 +276,7 @@ def _series(
             points=tuple(_points(series[each])),
             trends=tuple(trends(series[each])),
             change_points=tuple(change_points(series[each])),
+            detectable_changes=tuple(detectable_changes(series[each])),
             date_difference=None if changed is None else date_difference(series[each], changed),
             version_changes=version_changes(series[each]),
         )

@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.results.trends.timeseries import timeseries
-from socratic_cli.commands.trends import DIFFER, model_trend_table, trends_table
+from socratic_cli.commands.trends import DETECTABLE, DIFFER, model_trend_table, trends_table
 from tests.unit.results.test_trend_changes import MODEL, measure
 
 
@@ -51,6 +51,24 @@ async def test_a_change_point_is_one_line_of_its_model(store: MemoryStore) -> No
     assert line.startswith("hosted/tutor, 2026-03-02 to 2026-04-27: Falls by 0.20 between 2026-03-")
     [series] = (await timeseries(store, MODEL)).models
     assert line.removeprefix("hosted/tutor, ") in text_of(model_trend_table(series, 0))
+
+
+async def test_the_detectable_change_is_that_of_the_newest_points_that_join(
+    store: MemoryStore,
+) -> None:
+    for week in range(5):
+        await measure(store, week, 0.7)
+    [series] = (await timeseries(store, MODEL)).models
+    [least] = series.detectable_changes
+    assert least.finding in text_of(model_trend_table(series, 0))
+    shown = text_of(trends_table(await timeseries(store)))
+    assert shown.splitlines()[1].rstrip().endswith(f" {least.least:.2f}")
+    assert DETECTABLE in shown
+
+    await measure(store, 5, 0.7, prompt="Ask.")
+    shown = text_of(trends_table(await timeseries(store)))
+    assert shown.splitlines()[1].rstrip().endswith(" \u2013")
+    assert DETECTABLE not in shown
 
 
 async def test_points_that_chance_may_explain_have_no_mark(store: MemoryStore) -> None:

@@ -163,6 +163,14 @@ export interface DetailedResults {
   next_offset: number | null;
 }
 
+export interface DetectableChange {
+  since: string;
+  until: string;
+  points: number;
+  least: number;
+  finding: string;
+}
+
 export interface DimensionFigures {
   runs: number;
   overall: number | null;
@@ -536,6 +544,7 @@ export interface ModelSeries {
   points: Point[];
   trends: SeriesTrend[];
   change_points: SeriesChangePoint[];
+  detectable_changes: DetectableChange[];
   date_difference?: DateDifference | null;
   version_changes?: VersionChange[];
 }

@@ -76,9 +76,10 @@ function letterOf(place: number): string {
   return place < 26 ? letter : `${letter}${Math.floor(place / 26) + 1}`;
 }
 
-/** The trends in sentences, and the change points that chance may explain: others have a letter. */
-export function trendsTold({ trends, change_points: points }: ModelSeries): string[] {
-  return [...trends, ...points.filter(({ is_real: isReal }) => !isReal)].map(
+/** Trends, change points that chance may explain (others have a letter), and what points would show. */
+export function trendsTold(series: ModelSeries): string[] {
+  const unclear = series.change_points.filter(({ is_real: isReal }) => !isReal);
+  return [...series.trends, ...unclear, ...series.detectable_changes].map(
     ({ since, until, finding }) => `${day(since)} to ${day(until)}: ${finding}`,
   );
 }

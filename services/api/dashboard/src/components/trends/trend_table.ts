@@ -103,6 +103,7 @@ export function trendCsv(series: ModelSeries): CsvRow[] {
     "change_point_p_value",
     "change_point_earliest",
     "change_point_latest",
+    "minimal_detectable_change",
   ];
   return [
     head,
@@ -123,6 +124,7 @@ export function trendCsv(series: ModelSeries): CsvRow[] {
       (point.benchmark_changed ?? []).join(" "),
       (point.model_versions ?? []).join(" "),
       ...changePointCells(changePointAt(point, series)),
+      detectableAt(point, series),
     ]),
   ];
 }
@@ -131,4 +133,13 @@ function changePointCells(found: SeriesChangePoint | undefined): CsvRow {
   return found
     ? [found.difference, found.p_value, found.earliest, found.latest]
     : [null, null, null, null];
+}
+
+/** The minimal detectable change of the points that join this one. */
+function detectableAt({ created_at: at }: Point, series: ModelSeries): number | null {
+  const found = series.detectable_changes.find(
+    ({ since, until }) =>
+      Date.parse(since) <= Date.parse(at) && Date.parse(at) <= Date.parse(until),
+  );
+  return found?.least ?? null;
 }
