@@ -1,4 +1,4 @@
-"""`socratic-bench rescore`: scores the stored responses of an experiment by another profile."""
+"""`socratic-bench rescore`: scores the stored responses of experiments by another profile."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.run import Run, batches
-from socratic_bench.errors import BrokerError, StoreUnavailable
+from socratic_bench.errors import BrokerError, StoreUnavailable, UnknownExperiment
 from socratic_bench.events.codec import Event, to_message
 from socratic_bench.planning.rescoring import BATCH, RescoreCounts, Rescoring
 from socratic_bench.ports.broker import Broker
+from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.ports.stores.experiments import Progress as ExperimentProgress
+from socratic_bench.ports.stores.store import Store
 from socratic_bench.results.experiment_choice import find_experiment
 from socratic_bench.results.fidelity.fidelity import FIDELITY, counts_breaks, has_turns
+from socratic_bench.results.leaderboard.selection import ALL
 from socratic_bench.scoring.profiles import profile_named
 from socratic_bench.scoring.weighted_profile import is_weighted
 from socratic_cli.display.terminal import counted, say, standard_error
@@ -45,53 +48,85 @@ Waits = Callable[[], Awaitable[str | None]]
 
 
 @click.command()
-@click.argument("experiment")
+@click.argument("experiments", metavar="EXPERIMENT...", nargs=-1, required=True)
 @click.option("--profile", required=True, metavar="NAME", help="The profile to score by.")
 @store_option
 @broker_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was scored as JSON.")
 def rescore(
-    experiment: str, profile: str, store_url: str, broker_url: str | None, *, as_json: bool
+    experiments: tuple[str, ...],
+    profile: str,
+    store_url: str,
+    broker_url: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Score stored responses by another profile.
 
     Calls no model. Scores by other profiles stay. EXPERIMENT is an ID, its start, an occasion or a
-    name. With a broker, running services do the work. The same command again scores only what has
-    no score yet.
+    name; `all` means every experiment, so that old ones join a series by a new profile. With a
+    broker, running services do the work. The same command again scores only what has no score yet.
     """
     if not is_weighted(profile):  # whose remedy is another one
         profile_named(profile)
     try:
-        asyncio.run(_rescore(experiment, profile, store_url, broker_url, as_json=as_json))
+        asyncio.run(_rescore(experiments, profile, store_url, broker_url, as_json=as_json))
     except (BrokerError, StoreUnavailable, KeyboardInterrupt):
         say(GOES_ON)
         raise
 
 
 async def _rescore(
-    wanted: str, profile: str, store_url: str, broker_url: str | None, *, as_json: bool
+    wanted: Sequence[str], profile: str, store_url: str, broker_url: str | None, *, as_json: bool
+) -> None:
+    async with prepared_store(store_url, must_exist=True) as store:
+        for experiment in await _chosen(store, wanted):
+            await _rescore_one(store, experiment, profile, broker_url, as_json=as_json)
+
+
+async def _chosen(store: Experiments, wanted: Sequence[str]) -> list[Experiment]:
+    """Return the experiments of some names, or all of them, oldest first. Raises UnknownExperiment.
+
+    All names are looked up before the first experiment is scored.
+    """
+    if list(wanted) == [ALL]:
+        every = [await store.experiment(each.experiment_id) for each in await store.outlines()]
+        found = [each for each in every if each is not None]
+        if not found:
+            raise UnknownExperiment("this store has no experiment yet: there is nothing to score")
+    else:
+        found = [await find_experiment(store, each) for each in wanted]
+    once = {each.experiment_id: each for each in found}
+    return sorted(once.values(), key=lambda each: each.created_at)
+
+
+async def _rescore_one(
+    store: Store,
+    experiment: Experiment,
+    profile: str,
+    broker_url: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     clock = SystemClock()
-    async with prepared_store(store_url, must_exist=True) as store:
-        experiment = await find_experiment(store, wanted)
-        async with AsyncExitStack() as opened:
-            broker: Broker
-            wait: Waits = _no_end_of_work
-            if broker_url:
-                broker = await opened.enter_async_context(opened_broker(broker_url))
-                await broker.declare(WORK_QUEUES, BROADCASTS)
-            else:
-                broker = own = await opened.enter_async_context(scoring_broker(store, clock))
-                wait = partial(_end_of_work, own)
+    async with AsyncExitStack() as opened:
+        broker: Broker
+        wait: Waits = _no_end_of_work
+        if broker_url:
+            broker = await opened.enter_async_context(opened_broker(broker_url))
+            await broker.declare(WORK_QUEUES, BROADCASTS)
+        else:
+            broker = own = await opened.enter_async_context(scoring_broker(store, clock))
+            wait = partial(_end_of_work, own)
 
-            async def publish(events: Sequence[Event]) -> None:
-                await broker.publish([to_message(event) for event in events])
+        async def publish(events: Sequence[Event]) -> None:
+            await broker.publish([to_message(event) for event in events])
 
-            rescoring = Rescoring(experiment, profile, store, publish, clock, SOURCE)
-            counts = await rescoring.request()
-            problem = await _scored(rescoring, wait)
-        progress = await store.progress(experiment.experiment_id)
-        found = await store.scored_profiles([experiment.experiment_id])
+        rescoring = Rescoring(experiment, profile, store, publish, clock, SOURCE)
+        counts = await rescoring.request()
+        problem = await _scored(rescoring, wait)
+    progress = await store.progress(experiment.experiment_id)
+    found = await store.scored_profiles([experiment.experiment_id])
     if as_json:
         click.echo(json.dumps(_as_json(experiment, profile, counts)))
     _report(experiment, profile, counts, progress, found.get(experiment.experiment_id, ()))

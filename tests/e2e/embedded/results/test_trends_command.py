@@ -27,6 +27,26 @@ def test_points_join_until_the_benchmark_changes(terminal: Terminal) -> None:
     assert [shown.count(each) for each in ("spring", "summer", "autumn")] == [1, 1, 1]
 
 
+def test_one_command_takes_old_experiments_into_the_series_of_a_new_profile(
+    terminal: Terminal,
+) -> None:
+    for occasion in ("one", "two"):
+        config = CONFIG.format(occasion=occasion, more="")
+        terminal.run("run", terminal.write(f"{occasion}.yaml", config))
+
+    none = terminal.run("trends", "--profile", "socratic-v2")
+    done = terminal.run("rescore", "all", "--profile", "socratic-v2", "--json")
+    [series] = json.loads(terminal.run("trends", "--profile", "socratic-v2", "--json").stdout)[
+        "models"
+    ]
+
+    assert none.returncode != 0
+    assert [json.loads(line)["responses"] for line in done.stdout.splitlines()] == [15, 15]
+    assert [point["title"] for point in series["points"]] == ["one", "two"]
+    assert [point["joins"] for point in series["points"]] == [False, True]
+    assert all(point["overall_score"] is not None for point in series["points"])
+
+
 def test_a_named_date_compares_the_points_on_its_sides(terminal: Terminal) -> None:
     for occasion in ("one", "two", "three", "four"):
         config = CONFIG.format(occasion=occasion, more="")
