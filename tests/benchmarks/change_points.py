@@ -8,6 +8,7 @@ Verbosity and exploratory carry both.
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ from socratic_bench.scoring.profile import CANONICAL, OVERALL
 from socratic_bench.scoring.profiles import known_composition
 
 DRAWS: Final = 1_000
+VECTORS: Final = ("verbosity", "exploratory", "interrogative", OVERALL)
 COMPOSITION: Final = known_composition(CANONICAL)
 SCENARIOS: Final = 15
 REPEATS: Final = 3
@@ -71,7 +73,7 @@ def draw(rng: random.Random, condition: Condition) -> list[VectorScores[str]]:
 def _week(rng: random.Random, levels: Sequence[float], shift: float) -> VectorScores[str]:
     found: VectorScores[str] = VectorScores()
     for number, level in enumerate(levels):
-        sums = {name: Tally() for name in (*COMPOSITION.vectors, OVERALL)}
+        sums = {name: Tally() for name in VECTORS}
         for _ in range(REPEATS):
             smooth = min(1.0, max(0.0, level + 1.5 * (shift + rng.gauss(0, RUN_SPREAD))))
             scores = (smooth, smooth, float(number % 5 < 3))
@@ -123,9 +125,13 @@ def measure(condition: Condition, draws: int) -> Found:
         change_points=len(points) / draws,
         trends=trends / draws,
         neighbours=neighbours / draws,
-        covered=fmean(each.earliest <= condition.begins <= each.latest for each in points),
-        width=fmean(each.latest - each.earliest + 1 for each in points),
+        covered=_mean_of([each.earliest <= condition.begins <= each.latest for each in points]),
+        width=_mean_of([each.latest - each.earliest + 1 for each in points]),
     )
+
+
+def _mean_of(values: Sequence[float]) -> float:
+    return fmean(values) if values else math.nan
 
 
 def main(draws: int = DRAWS) -> None:

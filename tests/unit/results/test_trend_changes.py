@@ -225,6 +225,27 @@ async def test_a_series_says_which_step_it_would_show(store: MemoryStore) -> Non
     assert least.finding.startswith(f"5 points like these show a step of {least.least:.2f} between")
 
 
+async def test_rescored_experiments_join_those_whose_own_profile_is_the_new_one(
+    store: MemoryStore,
+) -> None:
+    for week, own in enumerate(("socratic-v1", "socratic-v1", "socratic-v2")):
+        planned = experiment([TutorModel(id=MODEL)], occasion=f"{week}")
+        manifest = planned.manifest.model_copy(update={"profile": own})
+        planned = Experiment(
+            manifest=manifest, occasion=planned.occasion, created_at=MONDAY + week * WEEK
+        )
+        await store.register(planned)
+        for profile in {own, "socratic-v2"}:
+            await store.fold([a_score(run, profile=profile) for run in planned.runs()], [])
+
+    [own_series] = (await timeseries(store, MODEL)).models
+    [new_series] = (await timeseries(store, MODEL, "socratic-v2")).models
+
+    assert [point.joins for point in own_series.points] == [False, True, False]
+    assert own_series.points[2].benchmark_changed == ("profile",)
+    assert [point.joins for point in new_series.points] == [False, True, True]
+
+
 async def test_a_point_of_copies_alone_is_no_point_of_a_test(store: MemoryStore) -> None:
     for week in range(8):
         planned = experiment(

@@ -65,7 +65,7 @@ def trends_table(found: Timeseries) -> RenderableType:
     told = [
         Text.assemble((name_of(each.model_name), "bold"), f", {_dates(trend)}: {trend.finding}")
         for each in found.models
-        for trend in (*each.trends, *each.change_points)
+        for trend in _tested(each)
         if trend.is_real
     ]
     told += [
@@ -159,12 +159,18 @@ def _differs(point: Point) -> bool:
 
 
 def _trends(series: ModelSeries) -> Iterator[str]:
-    for trend in (*series.trends, *series.change_points, *series.detectable_changes):
+    for trend in _tested(series):
         yield f"{_dates(trend)}: {trend.finding}"
+    for least in series.detectable_changes:
+        yield f"{_dates(least)}: {least.finding}"
     if series.date_difference:
         yield series.date_difference.finding
     if any(_differs(point) for point in series.points):
         yield DIFFER
+
+
+def _tested(series: ModelSeries) -> list[SeriesTrend | SeriesChangePoint]:
+    return [*series.trends, *series.change_points]
 
 
 def _copies(series: ModelSeries) -> Iterator[str]:

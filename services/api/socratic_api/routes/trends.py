@@ -222,7 +222,9 @@ def timeseries_endpoints(store: TimelineStore, ready: ReadyBytes) -> list[ApiEnd
             found = await timeseries(store, model, profile, filters, known, changed=changed)
             return to_json(found)
 
-        key = KEY + asked_key(model, profile, *filters.key, changed and changed.isoformat())
+        key = KEY + asked_key(
+            model, profile, *filters.key, changed.isoformat() if changed else None
+        )
         return ready_response(request, await ready.get(key, encode))
 
     return [

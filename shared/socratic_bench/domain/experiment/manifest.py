@@ -241,6 +241,17 @@ class Manifest(BaseModel):
         return content_name("cond", self._conditions())
 
     @cached_property
+    def asking_id(self) -> str:
+        """The content name of the conditions without the profile.
+
+        Figures by one profile compare under equal ones, whichever profile an experiment's own is.
+        """
+        conditions = self._conditions()
+        return content_name(
+            "asking", {name: each for name, each in conditions.items() if name != "profile"}
+        )
+
+    @cached_property
     def manifest_id(self) -> str:
         """The plan's content name, without prices, limits, names, notes, deadline and budget."""
         # D-025: with prices in it, a corrected price would start another experiment.
@@ -337,6 +348,12 @@ class Experiment(BaseModel):
         """The manifest's conditions; a unique name for an experiment that is not understood."""
         known = self.manifest.conditions_id
         return known if self.understood else content_name("cond", [known, self.experiment_id])
+
+    @property
+    def asking_id(self) -> str:
+        """The manifest's `asking_id`; a unique name for an experiment that is not understood."""
+        known = self.manifest.asking_id
+        return known if self.understood else content_name("asking", [known, self.experiment_id])
 
     @property
     def deadline_at(self) -> datetime:

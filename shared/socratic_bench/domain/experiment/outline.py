@@ -54,6 +54,9 @@ class ExperimentOutline:
     conditions_id: str
     """The name of the conditions: figures of experiments with the same one compare."""
 
+    asking_id: str
+    """The name of the conditions without the profile: figures by one profile compare."""
+
     profile: str
     weightings: tuple[str, ...]
     """The profiles with other weights that its configurations named."""
@@ -97,6 +100,7 @@ class ExperimentOutline:
             experiment_id=experiment.experiment_id,
             manifest_id=manifest.manifest_id,
             conditions_id=experiment.conditions_id,
+            asking_id=experiment.asking_id,
             profile=manifest.profile,
             weightings=tuple(manifest.weightings),
             occasion=experiment.occasion,

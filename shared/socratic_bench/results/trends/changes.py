@@ -146,10 +146,8 @@ class Measured(NamedTuple):
 
 def joined(one: Measured, other: Measured) -> bool:
     """Whether the figures of two points compare."""
-    return (one.profile, one.experiment.conditions_id) == (
-        other.profile,
-        other.experiment.conditions_id,
-    )
+    # By one profile, an older experiment with another own profile compares once it is rescored.
+    return (one.profile, one.experiment.asking_id) == (other.profile, other.experiment.asking_id)
 
 
 def benchmark_changes(one: Measured, other: Measured) -> tuple[BenchmarkPart, ...]:
@@ -157,8 +155,7 @@ def benchmark_changes(one: Measured, other: Measured) -> tuple[BenchmarkPart, ..
     if joined(one, other):
         return ()
     parts: list[BenchmarkPart] = []
-    # The conditions of an experiment name its own profile, whichever the point is by.
-    if (one.profile, one.experiment.profile) != (other.profile, other.experiment.profile):
+    if one.profile != other.profile:
         parts.append("profile")
     if {each.said for each in one.experiment.scenarios} != {
         each.said for each in other.experiment.scenarios

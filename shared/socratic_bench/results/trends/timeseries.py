@@ -67,8 +67,8 @@ class Point(BaseModel):
     profile: str
     conditions_id: str
     joins: bool
-    """Whether profile and conditions are those of the point before. A line between two points that
-    do not join would show a change of the benchmark as one of the model."""
+    """Whether profile, scenarios, prompt and parameters are those of the point before. A line
+    between two points that do not join would show a change of the benchmark as one of the model."""
 
     overall_score: float | None
     confidence_interval: tuple[float, float] | None
