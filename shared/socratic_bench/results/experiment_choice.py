@@ -71,17 +71,18 @@ def find_baseline(
     """
     if weeks := _WEEKS.fullmatch(wanted):
         since = gated.created_at - int(weeks[1]) * timedelta(weeks=1)
-        found = [
+        earlier = [
             each
             for each in outlines
-            if each.conditions_id == gated.conditions_id
-            and each.experiment_id != gated.experiment_id
+            if each.experiment_id != gated.experiment_id
             and since <= each.created_at <= gated.created_at
         ]
+        found = [each for each in earlier if each.conditions_id == gated.conditions_id]
         if not found:
             raise UnknownExperiment(
                 f"{wanted!r}: this store has no other experiment under the conditions of "
-                f"{gated.experiment_id} in these weeks"
+                f"{gated.experiment_id} in these weeks, and {len(earlier)} under other ones: run "
+                "the same configuration on more occasions, or take more weeks"
             )
         return found
     name, tilde, number = wanted.rpartition("~")

@@ -359,10 +359,20 @@ async def test_weeks_are_one_baseline_of_all_their_experiments(store: MemoryStor
     [fall] = report.falls
     assert fall.experiments == 4
     assert fall.before == pytest.approx(0.99, abs=0.01)
-    with pytest.raises(UnknownExperiment, match="under the conditions"):
+    assert "4 experiments before" in next(each.detail for each in report.checks)
+    with pytest.raises(UnknownExperiment, match=r"under the conditions .* and 0 under other ones"):
         await gated(
             store, Case(replace(tonight, days=300, occasion="late"), "", baseline="weeks:4")
         )
+
+
+async def test_weeks_under_other_conditions_are_no_baseline(store: MemoryStore) -> None:
+    for week in range(2):
+        other = replace(MAIN, days=7 * week, occasion=f"W{week}", plan={"system_prompt": "Ask."})
+        await other.stored(store)
+    tonight = replace(MAIN, days=14, occasion="W2")
+    with pytest.raises(UnknownExperiment, match="and 2 under other ones: run the same"):
+        await gated(store, Case(tonight, "", main=None, baseline="weeks:4"))
 
 
 async def test_a_version_of_a_server_begins_no_line(store: MemoryStore) -> None:

@@ -62,7 +62,9 @@ async def against_baseline(
             profile=thresholds.profile,
         )
         checks += _shared(difference, len(having), thresholds)
-        checks.append(_judged(difference, thresholds.most_drop, name, asked(model, now)))
+        checks.append(
+            _judged(difference, len(having), thresholds.most_drop, name, asked(model, now))
+        )
         falls.append(ModelFall.of(difference, len(having)))
     return checks, falls
 
@@ -132,7 +134,9 @@ def _shared(
         )
 
 
-def _judged(difference: ModelDifference, most_drop: float, name: str, answers: str) -> Check:
+def _judged(
+    difference: ModelDifference, experiments: int, most_drop: float, name: str, answers: str
+) -> Check:
     overall, model_id = difference.figures[0], difference.second.model_id
     if overall.difference is None or overall.first is None or overall.second is None:
         detail = "no scenario has a score in both experiments"
@@ -148,6 +152,7 @@ def _judged(difference: ModelDifference, most_drop: float, name: str, answers: s
     if not round(overall.difference, digits):
         change = change[1:]
     second = difference.second
+    before = "before" if experiments == 1 else f"in {experiments} experiments before"
     copies = (
         f"; without {difference.left_out} copies among its {second.answers} answers"
         if difference.left_out
@@ -160,7 +165,7 @@ def _judged(difference: ModelDifference, most_drop: float, name: str, answers: s
         name=name,
         passed=overall.difference <= most_drop + ROUNDING,
         detail=(
-            f"{overall.first:.{digits}f} before, {overall.second:.{digits}f} now on "
+            f"{overall.first:.{digits}f} {before}, {overall.second:.{digits}f} now on "
             f"{difference.scenarios} scenarios: {change}{around}{chance}{copies}; answers {answers}"
         ),
         value=overall.difference,
