@@ -7,6 +7,7 @@ import tempfile
 from tests.benchmarks import (
     api,
     aws,
+    change_points,
     embedded,
     fidelity_coverage,
     interval_coverage,
@@ -20,6 +21,7 @@ if __name__ == "__main__":
     embedded.main()
     interval_coverage.main()
     fidelity_coverage.main()
+    change_points.main()
     services.main()
     many_endpoints.main()
     call_cost.main()

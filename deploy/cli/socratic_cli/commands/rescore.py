@@ -24,7 +24,6 @@ from socratic_bench.planning.rescoring import BATCH, RescoreCounts, Rescoring
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.ports.stores.experiments import Progress as ExperimentProgress
-from socratic_bench.ports.stores.store import Store
 from socratic_bench.results.experiment_choice import find_experiment
 from socratic_bench.results.fidelity.fidelity import FIDELITY, counts_breaks, has_turns
 from socratic_bench.results.leaderboard.selection import ALL
@@ -79,9 +78,26 @@ def rescore(
 async def _rescore(
     wanted: Sequence[str], profile: str, store_url: str, broker_url: str | None, *, as_json: bool
 ) -> None:
-    async with prepared_store(store_url, must_exist=True) as store:
-        for experiment in await _chosen(store, wanted):
-            await _rescore_one(store, experiment, profile, broker_url, as_json=as_json)
+    async with (
+        prepared_store(store_url, must_exist=True) as store,
+        AsyncExitStack() as opened,
+    ):
+        experiments = await _chosen(store, wanted)
+        broker: Broker
+        wait: Waits = _no_end_of_work
+        if broker_url:
+            broker = await opened.enter_async_context(opened_broker(broker_url))
+            await broker.declare(WORK_QUEUES, BROADCASTS)
+        else:
+            own = await opened.enter_async_context(scoring_broker(store, SystemClock()))
+            broker, wait = own, partial(_end_of_work, own)
+
+        async def publish(events: Sequence[Event]) -> None:
+            await broker.publish([to_message(event) for event in events])
+
+        for experiment in experiments:
+            rescoring = Rescoring(experiment, profile, store, publish, SystemClock(), SOURCE)
+            await _rescore_one(rescoring, wait, as_json=as_json)
 
 
 async def _chosen(store: Experiments, wanted: Sequence[str]) -> list[Experiment]:
@@ -100,31 +116,10 @@ async def _chosen(store: Experiments, wanted: Sequence[str]) -> list[Experiment]
     return sorted(once.values(), key=lambda each: each.created_at)
 
 
-async def _rescore_one(
-    store: Store,
-    experiment: Experiment,
-    profile: str,
-    broker_url: str | None,
-    *,
-    as_json: bool,
-) -> None:
-    clock = SystemClock()
-    async with AsyncExitStack() as opened:
-        broker: Broker
-        wait: Waits = _no_end_of_work
-        if broker_url:
-            broker = await opened.enter_async_context(opened_broker(broker_url))
-            await broker.declare(WORK_QUEUES, BROADCASTS)
-        else:
-            broker = own = await opened.enter_async_context(scoring_broker(store, clock))
-            wait = partial(_end_of_work, own)
-
-        async def publish(events: Sequence[Event]) -> None:
-            await broker.publish([to_message(event) for event in events])
-
-        rescoring = Rescoring(experiment, profile, store, publish, clock, SOURCE)
-        counts = await rescoring.request()
-        problem = await _scored(rescoring, wait)
+async def _rescore_one(rescoring: Rescoring, wait: Waits, *, as_json: bool) -> None:
+    experiment, profile, store = rescoring.experiment, rescoring.profile, rescoring.store
+    counts = await rescoring.request()
+    problem = await _scored(rescoring, wait)
     progress = await store.progress(experiment.experiment_id)
     found = await store.scored_profiles([experiment.experiment_id])
     if as_json:

@@ -23,7 +23,7 @@ as well as the least ones, R:
 
 (Hansen 2000, "Sample Splitting and Threshold Estimation"; Eo and Morley 2015,
 "Likelihood-Ratio-Based Confidence Sets for the Timing of Structural Breaks".)
-`tests/benchmarks/statistics/change_points.py` measures how often it covers.
+`tests/benchmarks/change_points.py` measures how often it covers.
 """
 
 from __future__ import annotations
