@@ -22,7 +22,7 @@ HASHES = {
     "socratic-15": "pack-2af48e332e43586c0e693b17e414d857",
     "pressure-24": "pack-362b5fe135c10ccfa0df9c2494af36d9",
     "pressure-48": "pack-10480e55c7ba19eb8a49f7b6b50c0d31",
-    "hollow-3": "pack-e70d996bd30728c0f13c7d3080e53cd0",
+    "hollow-3": "pack-562bc376b93b9ab4cbac18034499b65d",
 }
 PACKS = {name: read_pack(FOLDER / f"{name}.yaml") for name in HASHES}
 SCRIPTS = [each for name in ROWS for each in PACKS[name].scenarios]
