@@ -70,6 +70,9 @@ class RunSummary(BaseModel):
     statuses: tuple[Status, ...]
     """The status of each response, in order."""
 
+    turn_scores: tuple[float | None, ...]
+    """The overall score of each response, in order; null for a response without one."""
+
     scores: dict[str, float | None]
     """`overall` and each vector: the mean over the scored responses, 0.0 to 1.0; null without
     one."""
@@ -233,6 +236,7 @@ def run_summary(found: Transcript) -> RunSummary:
         turns=len(responses),
         scored_turns=len(scored),
         statuses=tuple(turn.score.status for turn in found.turns),
+        turn_scores=tuple(turn.score.overall for turn in found.turns),
         scores={name: _mean([each.get(name) for each in scored]) for name in names},
         total_input_tokens=_total([each.usage.input_tokens for each in responses]),
         total_visible_output_tokens=_total(

@@ -52,6 +52,7 @@ async def test_a_summary_is_the_mean_of_the_turns_and_the_sum_of_what_they_took(
         (float(first["overall"] or 0) + float(second["overall"] or 0)) / 2
     )
     assert (summary["turns"], summary["scored_turns"]) == (2, 2)
+    assert summary["turn_scores"] == [first["overall"], second["overall"]]
     assert summary["total_visible_output_tokens"] == 24
     assert summary["total_cost_usd"] == pytest.approx(21e-6)
     assert summary["failure"] is None

@@ -732,6 +732,7 @@ export interface RunDetails {
   turns: number;
   scored_turns: number;
   statuses: Status[];
+  turn_scores: (number | null)[];
   scores: Record<string, number | null>;
   total_input_tokens: number | null;
   total_visible_output_tokens: number | null;
@@ -769,6 +770,7 @@ export interface RunSummary {
   turns: number;
   scored_turns: number;
   statuses: Status[];
+  turn_scores: (number | null)[];
   scores: Record<string, number | null>;
   total_input_tokens: number | null;
   total_visible_output_tokens: number | null;

@@ -20,6 +20,27 @@ export function runPage(run: string, turn?: number): string {
   return pageByProfile("run", { run }, turn === undefined ? "" : `#turn-${turn}`);
 }
 
+/** The turn of a run by its place in the plan: of several repeats the one with the lowest score there. */
+export function turnPage(
+  experiments: readonly string[],
+  model: string,
+  scenario: string,
+  turn: number,
+  profile: string,
+): string {
+  const query = new URLSearchParams({ model, scenario, profile });
+  for (const experiment of experiments) query.append("experiment", experiment);
+  return `run.html?${query}#turn-${turn}`;
+}
+
+/** The profile that the page of fidelity reads without another choice. */
+export const FIDELITY = "fidelity-1";
+
+/** How long the tutors of an experiment keep asking, with one of them in full. */
+export function fidelityPage(experiment: string, model = ""): string {
+  return page("fidelity", { experiment, model });
+}
+
 /** The ranking of an experiment with the row of a model open. */
 export function rankingPage(experiment: string, model: string): string {
   return pageByProfile("research", { experiment, open: model });
@@ -72,6 +93,7 @@ const READING_PAGES: readonly string[] = [
   "research",
   "frontier",
   "heatmap",
+  "fidelity",
   "compare",
   "scenarios",
   "trends",
@@ -89,6 +111,8 @@ export function sameResults(address: string): string {
   if (experiment === "all" && nameOf(to) !== "research") return to.href;
   // A trend has a point for each experiment, and so none of its own.
   if (experiment && nameOf(to) !== "trends") to.searchParams.set("experiment", experiment);
-  if (profileHere()) to.searchParams.set("profile", profileHere());
+  // Turns kept are read by a profile that counts breaks, and other pages by any other.
+  const isOwn = [nameOf(from), nameOf(to)].includes("fidelity");
+  if (profileHere() && !isOwn) to.searchParams.set("profile", profileHere());
   return to.href;
 }

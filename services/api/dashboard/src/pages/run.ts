@@ -1,7 +1,9 @@
 // The page of one run: the conversation with every mark in place, and the arithmetic of each score.
 
 import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
+import { showTurnStates } from "../components/transcript/lapses";
 import { showRunHead } from "../components/transcript/run_head";
+import { isPlanned, plannedRun } from "../components/transcript/planned_run";
 import { turnArticle } from "../components/transcript/turn";
 import { addressOf, ApiProblem, read } from "../lib/api";
 import type { DescribedProfile, RunDetails, RunTurn } from "../lib/api_types";
@@ -19,7 +21,7 @@ function mayGrow({ context, failure, turns }: RunDetails): boolean {
 }
 
 class RunPage {
-  readonly #run = new URLSearchParams(location.search).get("run") ?? "";
+  #run = new URLSearchParams(location.search).get("run") ?? "";
   #turns: RunTurn[] = [];
   #total = 0;
   #details: RunDetails | null = null;
@@ -47,7 +49,7 @@ class RunPage {
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden && this.#timer !== undefined) void this.#show();
     });
-    if (this.#run) void this.#show();
+    if (this.#run || isPlanned()) void this.#show();
     else this.#showNothing("No such run", "The address names no run. Choose one in the ranking.");
   }
 
@@ -88,6 +90,10 @@ class RunPage {
   /** Returns the milliseconds until the next look; null for a run that has ended. */
   async #ask(mine: number): Promise<number | null> {
     this.#profiles ??= (await read("/api/profiles")).data?.profiles ?? [];
+    if (!this.#run) {
+      this.#run = await plannedRun();
+      if (mine !== this.#round) return null;
+    }
     const { etag, data } = await read("/runs/{run_id}/summary", this.#fields(), this.#etag);
     if (mine !== this.#round) return null;
     toggle(byId("away"), false);
@@ -154,6 +160,7 @@ class RunPage {
     for (const turn of this.#turns.slice(node.childElementCount)) {
       node.append(turnArticle(turn, context));
     }
+    showTurnStates(this.#turns, this.#details);
     toggle(byId("more"), this.#turns.length < this.#total);
   }
 
@@ -198,7 +205,7 @@ class RunPage {
   #showNothing(title: string, reason: string): void {
     this.#details = null;
     say(byId("title"), title);
-    for (const id of ["plan", "neighbours", "raw", "more", "profile-choice"]) {
+    for (const id of ["plan", "neighbours", "raw", "more", "profile-choice", "turn-states"]) {
       toggle(byId(id), false);
     }
     byId("turns").replaceChildren();

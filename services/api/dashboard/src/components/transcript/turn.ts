@@ -5,6 +5,7 @@ import { element } from "../../lib/dom";
 import { amount, count, counted, dollars, score } from "../../lib/format";
 import { moment } from "../../lib/moment";
 import { fact } from "../fact";
+import { isLapse, lapseNote } from "./lapses";
 import { plainText } from "./plain_text";
 import { scoredText } from "./scored_text";
 
@@ -92,13 +93,19 @@ export function turnArticle(turn: RunTurn, context: TurnContext): HTMLElement {
   response.classList.add("response");
   return element(
     "article",
-    { class: "turn", id, "aria-labelledby": `${id}-heading`, tabindex: -1 },
+    {
+      class: isLapse(turn) ? "turn lapsed" : "turn",
+      id,
+      "aria-labelledby": `${id}-heading`,
+      tabindex: -1,
+    },
     element(
       "h2",
       { id: `${id}-heading` },
       element("a", { href: `#${id}` }, `Turn ${turn.turn}`),
       element("span", { class: "turn-score" }, score(turn.score.overall)),
     ),
+    ...lapseNote(turn),
     element(
       "div",
       { class: "conversation" },
