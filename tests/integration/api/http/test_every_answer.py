@@ -25,6 +25,7 @@ PATHS = [
     "/heatmap.html",
     "/frontier.html",
     "/trends.html",
+    "/fidelity.html",
     "/assets/styles.css",
     "/assets/research.js",
     "/api/model-comparison",

@@ -1,6 +1,6 @@
 // The profile that scores are read by: a choice where an experiment has scores by several.
 
-import { byId, element, fill, say, toggle } from "../lib/dom";
+import { byId, element, fill, toggle, withCode } from "../lib/dom";
 
 /** Calls `chosen` with the profile that a person picks. */
 export function connectProfiles(chosen: (profile: string) => void): void {
@@ -26,10 +26,10 @@ export function sayProblem(node: HTMLElement, problem: string): void {
   const told = `${problem.charAt(0).toUpperCase()}${problem.slice(1)}`;
   const address = new URL(location.href);
   if (!address.searchParams.has("profile")) {
-    say(node, told);
+    fill(node, ...withCode(told));
     return;
   }
   address.searchParams.delete("profile");
   const own = element("a", { href: address.href }, "Read the scores by the plan’s own profile");
-  fill(node, told, /[.!?]$/.test(told) ? " " : ". ", own, ".");
+  fill(node, ...withCode(told), /[.!?]$/.test(told) ? " " : ". ", own, ".");
 }

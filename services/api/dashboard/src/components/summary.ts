@@ -51,7 +51,10 @@ function nearest(leader: ModelFigures, models: readonly ModelFigures[]): string 
   return leader.rank_interval && ranked > 1 ? "That is more than chance can explain." : "";
 }
 
-export function showProvenance({ experiments, profile }: ModelComparison): void {
+export function showProvenance({
+  experiments,
+  profile,
+}: Pick<ModelComparison, "experiments" | "profile">): void {
   const node = byId("provenance");
   toggle(node, experiments.length > 0);
   const [one, ...others] = experiments;

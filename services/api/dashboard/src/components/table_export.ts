@@ -1,31 +1,24 @@
-// The ranking as a file: the bytes of the API's CSV, copied or downloaded.
+// A table as a file: the bytes of the API's CSV, copied or downloaded.
 
-import type { View } from "../lib/address";
-import { addressOf, readText } from "../lib/api";
+import { addressOf, readText, type Fields } from "../lib/api";
 import { byId, say } from "../lib/dom";
-import { filterFields } from "../lib/filters";
 
 const SHOWN_MS = 1500;
 
-/** What a table shows; empty for the default. */
-type Chosen = Pick<View, "experiment" | "profile" | "filters">;
-
-/** The address of the CSV of a table. */
-function csvAddress({ experiment, profile, filters }: Chosen): string {
-  const fields = { experiment, profile, ...filterFields(filters), format: "csv" };
-  return addressOf("/api/model-comparison", fields);
+/** The address of the CSV of a table, with the fields that the table was asked for by. */
+export function csvAddress(path: string, fields: Fields): string {
+  return addressOf(path, { ...fields, format: "csv" });
 }
 
-/** Lets the buttons copy and download the CSV of what `chosen` names. */
-export function connectExport(chosen: () => Chosen): void {
+/** Lets the buttons copy and download the CSV at `address`. */
+export function connectExport(address: () => string): void {
   const copy = byId("copy");
-  copy.addEventListener("click", () => void copyCsv(copy, csvAddress(chosen())));
+  copy.addEventListener("click", () => void copyCsv(copy, address()));
 }
 
-/** Points the download at what is chosen. */
-export function showExport(chosen: Chosen): void {
+/** Points the download at an address. */
+export function showExport(address: string): void {
   const link = byId("download", HTMLAnchorElement);
-  const address = csvAddress(chosen);
   if (link.getAttribute("href") !== address) link.href = address;
 }
 

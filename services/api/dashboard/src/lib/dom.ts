@@ -57,10 +57,13 @@ export function toggle(node: HTMLElement, shown: boolean): void {
   if (node.hidden === shown) node.hidden = !shown;
 }
 
+/** A sentence as nodes: words between backticks are code. */
+export function withCode(text: string): (HTMLElement | string)[] {
+  return text.split("`").map((piece, place) => (place % 2 ? element("code", {}, piece) : piece));
+}
+
 /** Shows one paragraph a text, or hides the node without any. Words between backticks are code. */
 export function sayEach(node: HTMLElement, texts: readonly string[]): void {
   toggle(node, texts.length > 0);
-  const pieces = (text: string) =>
-    text.split("`").map((piece, place) => (place % 2 ? element("code", {}, piece) : piece));
-  fill(node, ...texts.map((text) => element("p", {}, ...pieces(text))));
+  fill(node, ...texts.map((text) => element("p", {}, ...withCode(text))));
 }

@@ -27,7 +27,10 @@ export function ties(model: ModelFigures, leader: ModelFigures | null): boolean 
 }
 
 /** The ranks that the model may have: those whose difference may be chance share theirs. */
-export function ranks({ rank, rank_interval: between }: ModelFigures): string {
+export function ranks({
+  rank,
+  rank_interval: between,
+}: Pick<ModelFigures, "rank" | "rank_interval">): string {
   if (rank === null) return UNKNOWN;
   const [best, worst] = between ?? [rank, rank];
   return best === worst ? String(best) : `${best}\u2013${worst}`;

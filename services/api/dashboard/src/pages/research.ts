@@ -8,14 +8,15 @@ import { Ranking, skeleton } from "../components/ranking";
 import { FilterBar } from "../components/filter_bar";
 import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
 import { showFinding, showProvenance, showSummary } from "../components/summary";
-import { connectExport, showExport } from "../components/table_export";
+import { connectExport, csvAddress, showExport } from "../components/table_export";
 import { orderNamed, readAddress, runsKey, writeAddress, type View } from "../lib/address";
-import { ApiProblem, read } from "../lib/api";
+import { ApiProblem, read, type Fields } from "../lib/api";
 import type { ModelComparison } from "../lib/api_types";
 import { Changes } from "../lib/changes";
 import { byId, element, say, sayEach, toggle } from "../lib/dom";
 import { filterFields } from "../lib/filters";
 import { clockTime } from "../lib/format";
+import { FIDELITY, fidelityPage } from "../lib/links";
 import { anyCost } from "../lib/models";
 
 const RUNNING_MS = 2_000;
@@ -89,7 +90,7 @@ class ResearchPage {
       writeAddress(this.#view);
       this.#showRanking();
     });
-    connectExport(() => this.#view);
+    connectExport(() => this.#csv());
     const figure = () => this.#comparison && rankingFigure(this.#comparison, this.#view);
     byId("toolbar").append(saveControl(figure));
     addEventListener("popstate", () => {
@@ -100,13 +101,22 @@ class ResearchPage {
     });
   }
 
+  #asked(): Fields {
+    const { experiment, profile, filters } = this.#view;
+    return { experiment, profile, ...filterFields(filters) };
+  }
+
+  #csv(): string {
+    return csvAddress("/api/model-comparison", this.#asked());
+  }
+
   #choose(next: View): void {
     this.#view = next;
     this.#etag = null;
     this.#choicesAt = 0;
     byId("filter", HTMLInputElement).value = next.filter;
     byId("order", HTMLSelectElement).value = next.order;
-    showExport(next);
+    showExport(this.#csv());
     void this.#refresh();
   }
 
@@ -127,8 +137,7 @@ class ResearchPage {
 
   /** Returns the milliseconds until the next look. Stops where a later round has begun. */
   async #ask(mine: number): Promise<number> {
-    const { experiment, profile, filters } = this.#view;
-    const query = { experiment, profile, ...filterFields(filters) };
+    const query = this.#asked();
     const { etag, data } = await read("/api/model-comparison", query, this.#etag);
     if (mine !== this.#round) return RESTING_MS;
     this.#answeredAt = new Date();
@@ -164,6 +173,7 @@ class ResearchPage {
     showProgress(comparison.experiments, this.#states);
     showProfiles(comparison.profile, comparison.profiles);
     this.#showRanking();
+    this.#showFidelity(comparison);
     showProvenance(comparison);
   }
 
@@ -181,6 +191,13 @@ class ResearchPage {
     toggle(byId("copy"), !isEmpty && "clipboard" in navigator);
     toggle(byId("filter-choice"), models.length >= FILTER_FROM || this.#view.filter !== "");
     toggle(byId("nothing-found"), !isEmpty && shown === 0);
+  }
+
+  /** Leads to the curves where the experiments have scores by the profile that they are made of. */
+  #showFidelity({ profiles }: ModelComparison): void {
+    const { experiment } = this.#view;
+    toggle(byId("to-fidelity"), profiles.includes(FIDELITY) && experiment !== "all");
+    byId("fidelity-link", HTMLAnchorElement).href = fidelityPage(experiment);
   }
 
   #showOrder(costs: boolean): void {
@@ -229,7 +246,16 @@ class ResearchPage {
   #hide(): void {
     this.#comparison = null;
     this.#etag = null;
-    for (const id of ["ranking", "reading", "download", "copy", "note", "progress", "empty"]) {
+    for (const id of [
+      "ranking",
+      "reading",
+      "download",
+      "copy",
+      "note",
+      "progress",
+      "empty",
+      "to-fidelity",
+    ]) {
       toggle(byId(id), false);
     }
     for (const id of ["finding", "provenance"]) say(byId(id), "");

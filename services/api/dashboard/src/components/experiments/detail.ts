@@ -3,7 +3,7 @@
 import type { ExperimentDetail, ModelProgress, Trouble } from "../../lib/api_types";
 import { byId, element, say, toggle } from "../../lib/dom";
 import { cost, count, counted, dollars, listed, percent } from "../../lib/format";
-import { experimentRanking } from "../../lib/links";
+import { experimentRanking, FIDELITY, fidelityPage } from "../../lib/links";
 import { moment } from "../../lib/moment";
 import { fact } from "../fact";
 import { mergeRows } from "../merged_rows";
@@ -36,6 +36,8 @@ export function showDetail(detail: ExperimentDetail): void {
   showFacts(detail);
   showControls(state);
   byId("ranking", HTMLAnchorElement).href = experimentRanking(detail.experiment_id);
+  toggle(byId("fidelity-link"), detail.profile === FIDELITY);
+  byId("fidelity-link", HTMLAnchorElement).href = fidelityPage(detail.experiment_id);
   const body = byId("models").querySelector("tbody");
   const troubles = new Map(detail.troubles.map((each) => [each.model_id, each]));
   if (body) {

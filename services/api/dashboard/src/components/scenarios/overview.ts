@@ -1,11 +1,12 @@
 // The table of the scenarios: how hard each is, and how well it tells tutors apart.
 
 import type { AnalysedScenario } from "../../lib/api_types";
-import { drawing, element } from "../../lib/dom";
+import { element } from "../../lib/dom";
 import { UNKNOWN, count, interval, score } from "../../lib/format";
 import { scenarioAnchor } from "../../lib/links";
+import { rowPlot } from "../row_plot";
 
-const TICKS = [0, 20, 40, 60, 80, 100];
+const TICKS = [0, 0.2, 0.4, 0.6, 0.8, 1];
 /** Ebel's limits for the discrimination of a test's items. */
 const WORDS: readonly [number, string][] = [
   [0.4, "very well"],
@@ -26,6 +27,7 @@ export function tells(discrimination: number | null): string {
 
 export function overviewRow(scenario: AnalysedScenario): HTMLTableRowElement {
   const { discrimination, responses, scored_responses: scored } = scenario;
+  const drawn = { value: scenario.mean, interval: scenario.interval };
   const link = element(
     "a",
     { href: `#${encodeURIComponent(scenarioAnchor(scenario.scenario_id))}` },
@@ -36,7 +38,7 @@ export function overviewRow(scenario: AnalysedScenario): HTMLTableRowElement {
     {},
     element("th", { scope: "row", class: "name", dir: "auto" }, link),
     element("td", { class: "dimension" }, element("bdi", {}, scenario.dimension)),
-    element("td", { class: "drawn" }, drawn(scenario)),
+    element("td", { class: "drawn" }, rowPlot({ ...drawn, kind: "model", ticks: TICKS })),
     element("td", { class: "figure" }, score(scenario.mean)),
     element("td", { class: "figure interval" }, interval(scenario.interval)),
     element(
@@ -53,20 +55,4 @@ export function overviewRow(scenario: AnalysedScenario): HTMLTableRowElement {
 export function signed(value: number): string {
   const text = Math.abs(value).toFixed(2);
   return value < 0 && text !== "0.00" ? `−${text}` : text;
-}
-
-function drawn({ mean, interval: between }: AnalysedScenario): SVGSVGElement {
-  const grid = TICKS.map((tick) =>
-    drawing("line", { class: "grid", x1: `${tick}%`, x2: `${tick}%`, y1: 0, y2: "100%" }),
-  );
-  const marks = [];
-  if (between) {
-    const [low, high] = between;
-    const ends = { x1: `${low * 100}%`, x2: `${high * 100}%`, y1: "50%", y2: "50%" };
-    marks.push(drawing("line", { class: "whisker", ...ends }));
-  }
-  if (mean !== null) {
-    marks.push(drawing("circle", { class: "dot", cx: `${mean * 100}%`, cy: "50%", r: 5 }));
-  }
-  return drawing("svg", { "aria-hidden": "true", focusable: "false" }, ...grid, ...marks);
 }
