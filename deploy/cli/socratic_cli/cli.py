@@ -44,7 +44,7 @@ COMMANDS = {
     ),
     "compare": ("compare", "Compare two models on the scenarios of both."),
     "fidelity": ("fidelity", "Show how many turns each tutor keeps asking."),
-    "trends": ("trends", "Show each model's score over time, and what changed."),
+    "trends": ("trends", "Show each model's score over time, and where it changed."),
     "gate": ("gate", "Check an experiment's scores against thresholds."),
     "transcripts": ("transcripts", "Show what was said in the runs of an experiment."),
     "show": ("transcripts", "Show one run in full, with the evidence for its score."),

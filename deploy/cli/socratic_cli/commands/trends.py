@@ -226,7 +226,7 @@ def trends(
     *,
     as_json: bool,
 ) -> None:
-    """Show each model's score over time: trends, change points, and where experiments differ.
+    """Show each model's score over time, and where it changed.
 
     Each experiment is a point. Points compare only where profile, scenarios, prompt and parameters
     are the same. With MODEL: every point, and the points before and after another version.
