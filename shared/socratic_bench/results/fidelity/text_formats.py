@@ -27,8 +27,8 @@ LAPSE: Final = (
     "in a row are a break."
 )
 DEPARTS: Final = (
-    "The rule measures whether a tutor departs from asking, and not whether it teaches badly: of "
-    "the turns that people call Socratic in one set, 63 % are hints without a question."
+    "The rule measures whether a tutor departs from asking, and not whether it teaches badly: a "
+    "good hint without a question is a lapse, too."
 )
 SCALE: Final = (
     "Intervals are 95 %, clustered by scenario, and no shorter than three more scenarios would "
