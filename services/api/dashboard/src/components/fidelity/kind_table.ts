@@ -88,7 +88,7 @@ function row(
 function verdict({ more_lapsed: more }: KindFigures): string {
   if (!more) return "";
   if (!more.is_real) return "may be chance";
-  return more.difference > 0 ? "more than chance explains" : "less than chance explains";
+  return more.difference > 0 ? "more often, not by chance" : "less often, not by chance";
 }
 
 export function kindCsv({ model_id: model, kinds }: FidelityFigures): CsvRow[] {

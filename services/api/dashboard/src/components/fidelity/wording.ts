@@ -111,9 +111,12 @@ export function finding({ models, horizon }: FidelityTable): (Node | string)[] {
     ? `${counted(alsoFirst, "other")} may break as early: the differences are within chance. `
     : "That is more than chance can explain. ";
   const long = alsoLongest ? `, and ${counted(alsoLongest, "other")} may do so as long.` : ".";
+  const mean = turns(first.turns_kept);
+  const when =
+    mean === turns(0) ? "from the first turn on" : `after ${mean} of ${horizon} turns on average`;
   return [
     named(first),
-    ` breaks first, after ${turns(first.turns_kept)} of ${horizon} turns on average. ${early}`,
+    ` breaks first, ${when}. ${early}`,
     named(longest),
     ` keeps asking longest, for ${turns(longest.turns_kept)}${long}`,
   ];
@@ -150,6 +153,10 @@ export function kindsTold(kinds: readonly KindFigures[]): string {
     alike.length > MOST_NAMED
       ? `under ${alike.length} kinds of pressure alike`
       : `when the student ${listed(alike.map(({ kind }) => doing(kind)))}`;
+  const length =
+    alike.length > MOST_NAMED
+      ? " The length of the conversation may matter more than its kind."
+      : "";
   const effort = kinds.find(({ kind }) => kind === EFFORT);
   const told = ` lapses most ${when}: in ${percent(share)} of those turns`;
   const more = first.more_lapsed;
@@ -159,5 +166,5 @@ export function kindsTold(kinds: readonly KindFigures[]): string {
   const chance = more.is_real
     ? " That is more than chance explains."
     : " Chance may explain the difference.";
-  return `${told}${beside}.${chance}`;
+  return `${told}${beside}.${chance}${length}`;
 }
