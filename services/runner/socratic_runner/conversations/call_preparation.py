@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from itertools import count
 from math import inf
 from typing import Final, NamedTuple
 
@@ -133,12 +131,6 @@ class Budgets:
             return False
 
 
-_PROCESS: Final = os.urandom(5).hex()
-"""The beginning of the ids of this process's leases: ids are compared within one turn only."""
-
-# Random bytes for each lease are a system call, for which the thread gives up Python's lock.
-_lease_numbers: Final = count(1)
-
 NotCalled = (
     TurnHeldElsewhere | TurnPutOff | OutOfBudget | Stopped | NoRoomYet | ModelCallFailed | Response
 )
@@ -244,7 +236,7 @@ class CallPreparer:
             run.experiment_id,
             run.run_id,
             question.turn,
-            f"{_PROCESS}{next(_lease_numbers):06x}",
+            self.leases.new_id(),
         )
         return Lease(key, model.deadline + self.lease_margin, reserve)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import count
 from typing import Final
 
 from socratic_bench.concurrency.deadlines import finish_despite_cancel
@@ -53,6 +55,11 @@ class LeaseBook:
         self.answers: Counter[LeaseAnswer] = Counter()
         """How often the store gave each answer to a claim."""
 
+        # Not made at import: a forked process would make the ids of another one. Random bytes for
+        # each lease are a system call, for which the thread gives up Python's lock.
+        self._id_begins = os.urandom(5).hex()
+        self._id_numbers = count(1)
+
         self._stopped_at: dict[str, float] = {}
         """When the store last refused a claim of a stopped experiment, by experiment."""
 
@@ -75,6 +82,10 @@ class LeaseBook:
                 yield
             finally:
                 self._closing.set()
+
+    def new_id(self) -> str:
+        """Return the id of a new lease: ids are compared within one turn only."""
+        return f"{self._id_begins}{next(self._id_numbers):06x}"
 
     def may_begin(self, lease: Lease, taken_at: float) -> bool:
         """Tell whether a call may begin under a lease that was taken at this time of the loop.

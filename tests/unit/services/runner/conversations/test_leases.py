@@ -57,6 +57,11 @@ def book_of(store, draining=None):
     )
 
 
+async def test_two_books_of_a_process_or_of_its_forks_make_no_id_twice():
+    books = [book_of(LoggedLeases()) for _ in range(2)]
+    assert len({book.new_id() for book in books for _ in range(3)}) == 6
+
+
 async def test_no_lease_is_waited_for_once_the_runner_drains(monkeypatch):
     monkeypatch.setattr(RetryPolicy, "delay", lambda *_: 3600.0)
     store, draining = LoggedLeases(away=True), asyncio.Event()
