@@ -7,8 +7,9 @@ the same client. It takes no lease, stores nothing, and retries nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 from structlog.contextvars import bound_contextvars
@@ -18,6 +19,7 @@ from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.money import most_a_call_costs, tokens_at_most
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
+from socratic_bench.domain.student import INSTRUCTION as STUDENT_INSTRUCTION
 from socratic_bench.errors import InvalidInput, ModelCallFailed
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Reply
@@ -25,6 +27,7 @@ from socratic_runner.conversations.asking import ask, log_fields
 from socratic_runner.conversations.call_outcomes import UNOBSERVED, not_callable
 from socratic_runner.conversations.conversation import Conversation
 from socratic_runner.conversations.response_grader import GradingConversation
+from socratic_runner.conversations.student_player import StudentConversation
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.model_pool import CalledModel, ModelPool, OpenClient
 from socratic_runner.settings import RunnerSettings
@@ -39,51 +42,67 @@ class Checked:
     """The response as a run would store it."""
 
     seconds: float
-    grades: bool = False
-    """Whether it is the grader, which was asked for a grade."""
+    is_tutor: bool = True
+    """False for the grader, and for the model that plays the student."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """Asks the models of an experiment the first turn of its first scenario."""
+    """Asks the models of an experiment the first turn of its first scenario; a student's model says
+    the next message.
+    """
 
     experiment: Experiment
     pool: ModelPool
     clock: Clock
 
     async def ask_all(self) -> Sequence[Checked]:
-        """Ask every model once, side by side, and then a grader for the grade of an answer."""
-        experiment = self.experiment
+        """Ask every model once, side by side, and then the others for what follows an answer."""
+        experiment, manifest = self.experiment, self.experiment.manifest
         async with asyncio.TaskGroup() as tasks:
             asking = [
-                tasks.create_task(self._ask(run.model_id, Conversation(run, experiment)))
+                tasks.create_task(
+                    self._ask(
+                        manifest.models_by_id[run.model_id],
+                        partial(self.pool.model, experiment, run.model_id),
+                        Conversation(run, experiment),
+                    )
+                )
                 for run in _first_runs(experiment)
             ]
         checked = [task.result() for task in asking]
-        grader = experiment.manifest.use_llm_exploratory
         results = [each.result for each in checked]
         answers = [each for each in results if isinstance(each, Response) and each.text.strip()]
-        if grader is not None and answers:
-            conversation = GradingConversation.of(experiment, grader, answers[0].text)
-            checked.append(await self._ask(None, conversation))
+        for answer in answers[:1]:
+            for model, open_model, conversation in self._after(answer):
+                asked = await self._ask(model, open_model, conversation)
+                checked.append(replace(asked, is_tutor=False))
         return checked
 
-    async def _ask(self, model_id: str | None, conversation: Conversation) -> Checked:
-        """Ask a model, or the grader for None."""
-        manifest = self.experiment.manifest
-        grader = manifest.use_llm_exploratory if model_id is None else None
-        model = manifest.models_by_id[model_id or ""] if grader is None else grader.model
+    def _after(
+        self, answer: Response
+    ) -> Iterator[tuple[TutorModel, Callable[[], CalledModel], Conversation]]:
+        """Yield the student's model and the grader, each with its conversation about an answer."""
+        experiment, manifest = self.experiment, self.experiment.manifest
+        student, grader = manifest.student, manifest.use_llm_exploratory
+        if student is not None and not answer.last_turn:
+            tutored = Conversation(answer.run, experiment, [answer])
+            opened = partial(self.pool.student, experiment, student)
+            yield student.model, opened, StudentConversation.of(tutored, student)
+        if grader is not None:
+            graded = GradingConversation.of(experiment, grader, answer.text)
+            yield grader.model, partial(self.pool.grader, experiment, grader), graded
+
+    async def _ask(
+        self, model: TutorModel, open_model: Callable[[], CalledModel], conversation: Conversation
+    ) -> Checked:
         begun = asyncio.get_running_loop().time()
         try:
-            if grader is None:
-                called = self.pool.model(self.experiment, model.id)
-            else:
-                called = self.pool.grader(self.experiment, grader)
-            result = await self._result(called, conversation)
+            result = await self._result(open_model(), conversation)
         except InvalidInput as error:
             result = not_callable(error)
         seconds = asyncio.get_running_loop().time() - begun
-        return Checked(model, result, seconds, grades=grader is not None)
+        return Checked(model, result, seconds)
 
     async def _result(
         self, model: CalledModel, conversation: Conversation
@@ -108,7 +127,7 @@ class ModelCheck:
 
 
 def most_a_check_costs(experiment: Experiment) -> int:
-    """Nanodollars that asking each model and the grader once can cost, where prices are known."""
+    """Nanodollars that asking each model once can cost, where prices are known."""
     parameters = experiment.manifest.parameters
     models = experiment.manifest.models_by_id
     costs = [
@@ -119,11 +138,14 @@ def most_a_check_costs(experiment: Experiment) -> int:
         )
         for run in _first_runs(experiment)
     ]
+    # A token has some four characters, and the answer no more than these tokens.
+    text = "grade" * parameters.max_tokens
     if (grader := experiment.manifest.use_llm_exploratory) is not None:
-        # A token has some four characters, and the answer to grade no more than these tokens.
-        text = "grade" * parameters.max_tokens
         question = GradingConversation.of(experiment, grader, text).question()
         costs.append(most_a_call_costs(grader.model.price, question.texts, grader.max_tokens))
+    if (student := experiment.manifest.student) is not None:
+        texts = [STUDENT_INSTRUCTION, experiment.manifest.scenarios[0].model_dump_json(), text]
+        costs.append(most_a_call_costs(student.model.price, texts, student.max_tokens))
     return sum(costs)
 
 

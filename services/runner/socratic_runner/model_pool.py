@@ -6,32 +6,48 @@ import asyncio
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import structlog
 
 from socratic_bench.concurrency.deadlines import finish_despite_cancel
-from socratic_bench.domain.experiment.manifest import Experiment, Grader, TutorModel
+from socratic_bench.domain.experiment.manifest import (
+    Experiment,
+    Grader,
+    Manifest,
+    Student,
+    TutorModel,
+)
 from socratic_bench.domain.grading import HIGHEST_GRADE, grade_of
 from socratic_bench.domain.response import Usage
+from socratic_bench.domain.student import fault_of
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.scoring.exchange import Status
+from socratic_bench.scoring.fidelity.facts import says_key
+from socratic_bench.scoring.socratic_v2.reading import normalised
+from socratic_bench.scoring.visible_text import read
 from socratic_runner.last_uses import MOST_CLIENTS, LastUses
 from socratic_runner.limits.breaker import BUSY_SILENCE, Breaker
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 
 SHOWN_CHARACTERS: Final = 60
-"""The most of a reply without a grade that its failure repeats."""
+"""The most of a useless reply that its failure repeats."""
 
 
-class GradingClient(ModelClient):
-    """Passes on the replies that hold a grade."""
+Fault = Callable[[Question, Reply], str | None]
+"""Returns why a reply is of no use, in words; None for one of use."""
 
-    def __init__(self, client: ModelClient) -> None:
+
+class CheckingClient(ModelClient):
+    """Passes on the replies of use."""
+
+    def __init__(self, client: ModelClient, fault: Fault) -> None:
         self._client = client
+        self._fault = fault
 
     @property
     def concurrency(self) -> int | None:
@@ -42,23 +58,32 @@ class GradingClient(ModelClient):
         return self._client.answers_at_once
 
     async def ask(self, question: Question) -> Reply:
-        """Return a finished reply with a grade.
+        """Return a reply of use.
 
-        Raises what the grader's client raises, and ModelCallFailed for any other reply.
+        Raises what the model's client raises, and ModelCallFailed for any other reply.
         """
         reply = await self._client.ask(question)
-        # A reply that was cut off may hold the first digit of 10.
-        if reply.status is Status.OK and grade_of(reply.text) is not None:
+        if (fault := self._fault(question, reply)) is None:
             return reply
-        shown = reply.text[:SHOWN_CHARACTERS]
-        message = (
-            f"the grader's reply ({reply.status}) is not a whole number from 0 to "
-            f"{HIGHEST_GRADE}: {shown!r}"
-        )
+        message = f"{fault}: {reply.text[:SHOWN_CHARACTERS]!r}"
         raise ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=True)
 
     async def close(self) -> None:
         await self._client.close()
+
+
+def _without_grade(_: Question, reply: Reply) -> str | None:
+    # A reply that was cut off may hold the first digit of 10.
+    if reply.status is Status.OK and grade_of(reply.text) is not None:
+        return None
+    return f"the grader's reply ({reply.status}) is not a whole number from 0 to {HIGHEST_GRADE}"
+
+
+def _no_message(manifest: Manifest, question: Question, reply: Reply) -> str | None:
+    key = manifest.scenarios_by_id[question.run.scenario_id].key
+    text = read(reply.text).text
+    fault = fault_of(text, reply.status, says_key=says_key(normalised(text), key))
+    return None if fault is None else f"the student's message {fault}"
 
 
 log = structlog.get_logger(__name__)
@@ -67,7 +92,8 @@ CLOSE_SECONDS: Final = 5.0
 """Seconds that closing the clients may take after the runner was cancelled."""
 
 _GRADER: Final = "grader"
-"""No id of a model: each has a slash."""
+_STUDENT: Final = "student"
+"""No ids of models: each has a slash."""
 
 OpenClient = Callable[[TutorModel], ModelClient]
 
@@ -135,10 +161,20 @@ class ModelPool:
 
         Its client is its own, even where the same model is under test.
         """
-        return self._opened(grader_in_hand(experiment), grader.model, self._open_grader)
+        return self._opened(
+            grader_in_hand(experiment),
+            grader.model,
+            lambda entry: CheckingClient(self._open_client(entry), _without_grade),
+        )
 
-    def _open_grader(self, entry: TutorModel) -> ModelClient:
-        return GradingClient(self._open_client(entry))
+    def student(self, experiment: Experiment, student: Student) -> CalledModel:
+        """Return the model that plays the student, as `grader` returns the grader."""
+        fault = partial(_no_message, experiment.manifest)
+        return self._opened(
+            student_in_hand(experiment),
+            student.model,
+            lambda entry: CheckingClient(self._open_client(entry), fault),
+        )
 
     def _opened(self, key: ModelInHand, entry: TutorModel, open_client: OpenClient) -> CalledModel:
         self._uses.note(key)
@@ -181,6 +217,11 @@ class ModelPool:
 def grader_in_hand(experiment: Experiment) -> ModelInHand:
     """Return the key of the grader's client, which no model under test has."""
     return ModelInHand(experiment.experiment_id, _GRADER)
+
+
+def student_in_hand(experiment: Experiment) -> ModelInHand:
+    """Return the key of the client of the student's model."""
+    return ModelInHand(experiment.experiment_id, _STUDENT)
 
 
 async def _close(client: ModelClient) -> None:

@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.identifiers import content_name
+from socratic_bench.domain.run import GRADING_PREFIX
 
 Rubric = Literal["exploratory-1"]
 
@@ -43,8 +44,6 @@ _FIRST_PART: Final = "The response to grade, as a JSON string:\n"
 
 _GRADE = re.compile(r'\s*(?:(10|[0-9])|\{\s*"exploratory"\s*:\s*(10|[0-9])\s*\})\s*')
 
-_PREFIX: Final = "grading-"
-
 
 class Grading(BaseModel):
     """What became of the grading of one response."""
@@ -74,13 +73,4 @@ def grade_of(reply: str) -> float | None:
 
 def grading_run_id(experiment_id: str, text: str) -> str:
     """Return the name of the run that grades a text for an experiment, which has one grader."""
-    return content_name(_PREFIX.removesuffix("-"), [experiment_id, text], 32)
-
-
-def is_grading(run_id: str) -> bool:
-    """Whether a run is that of a grading: its response needs no score."""
-    return run_id.startswith(_PREFIX)
-
-
-GRADINGS_LIKE: Final = f"{_PREFIX}%"
-"""The pattern of SQL for the runs of gradings."""
+    return content_name(GRADING_PREFIX.removesuffix("-"), [experiment_id, text], 32)

@@ -24,6 +24,16 @@ MOST_MILLISECONDS: Final = 10**11
 
 MOST_ATTEMPTS: Final = 1_000_000
 
+GRADING_PREFIX: Final = "grading-"
+STUDENT_PREFIX: Final = "student-"
+SIDE_PREFIXES: Final = (GRADING_PREFIX, STUDENT_PREFIX)
+"""The beginnings of the names of side runs."""
+
+
+def is_side_run(run_id: str) -> bool:
+    """Whether a run is one of a grader or of a student's model: its responses need no score."""
+    return run_id.startswith(SIDE_PREFIXES)
+
 
 class Run(BaseModel):
     """The identity of a run. Every event about a run carries it."""

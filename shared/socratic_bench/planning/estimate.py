@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from socratic_bench.domain.experiment.manifest import Experiment, Grader, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import (
+    Experiment,
+    Grader,
+    Manifest,
+    Student,
+    TutorModel,
+)
 from socratic_bench.domain.grading import INSTRUCTION, message_of
 from socratic_bench.domain.money import (
     TOKENS_PER_MESSAGE,
@@ -16,9 +23,12 @@ from socratic_bench.domain.money import (
     nanodollars,
 )
 from socratic_bench.domain.scenario import Scenario
+from socratic_bench.domain.student import INSTRUCTION as STUDENT_INSTRUCTION
+from socratic_bench.domain.student import message_of as student_prompt
 from socratic_bench.planning.plan import PlanStore, refuse_stopped
 from socratic_bench.planning.reuse import Outlook, Reuse, look_ahead
 from socratic_bench.providers.registry import is_reference
+from socratic_bench.scoring.exchange import EarlierTurn
 
 LIKELY_OUTPUT_TOKENS: Final = 165
 """Tokens of a likely answer: the mean, at four characters a token, of 215 answers by 24 models as
@@ -26,6 +36,9 @@ Socratic tutors. The models' own means ranged from 24 to 631, without reasoning.
 
 LIKELY_GRADING_TOKENS: Final = 3
 """Tokens of a likely grading: a number."""
+
+LIKELY_MESSAGE_TOKENS: Final = 30
+"""Tokens of a likely message of a student's model: those of the packs' messages."""
 
 LIKELY_CHARACTERS_PER_TOKEN: Final = 4
 
@@ -58,6 +71,9 @@ class Estimate:
     """The estimate of an experiment, model by model in the order of the manifest."""
 
     models: tuple[ModelEstimate, ...]
+    student: ModelEstimate | None
+    """The messages of the model that plays the student; None: no model does."""
+
     grader: ModelEstimate | None
     """The gradings of all responses; a text that was graded before costs nothing. None: no
     grader."""
@@ -71,8 +87,9 @@ class Estimate:
 
     @property
     def called(self) -> tuple[ModelEstimate, ...]:
-        """The models under test, and the grader."""
-        return self.models if self.grader is None else (*self.models, self.grader)
+        """The models under test, the student's and the grader."""
+        others = (self.student, self.grader)
+        return (*self.models, *(each for each in others if each is not None))
 
     @property
     def calls(self) -> int:
@@ -129,11 +146,15 @@ def estimate(
     """
     max_tokens = manifest.parameters.max_tokens
     answer = Range(min(LIKELY_OUTPUT_TOKENS, max_tokens), max_tokens)
+    said = _said(manifest.student)
     calls = {
-        prompt: {each.id: _calls(prompt, each, answer) for each in manifest.scenarios}
+        prompt: {
+            each.id: _calls(prompt, manifest.fixed_messages(each), each.turns, answer, said)
+            for each in manifest.scenarios
+        }
         for prompt in {manifest.system_prompt_of(model) for model in manifest.models}
     }
-    models = []
+    models, asked_of_all = [], Counter[str]()
     for model in manifest.models:
         runs = {
             scenario.id: manifest.repeats if left is None else left.get((model.id, scenario.id), 0)
@@ -141,12 +162,38 @@ def estimate(
         }
         asked = calls[manifest.system_prompt_of(model)]
         models.append(_model_estimate(model, answer, asked, runs))
+        asked_of_all.update(runs)
     budget = None if manifest.budget is None else max(0, nanodollars(manifest.budget) - spent)
+    student = None
+    if manifest.student is not None:
+        turns = {each.id: _turns_played(each, answer, said) for each in manifest.scenarios}
+        student = _model_estimate(manifest.student.model, said, turns, asked_of_all)
     grader = None
     if manifest.use_llm_exploratory is not None:
         responses = answered + sum(each.calls for each in models)
         grader = _grader_estimate(manifest.use_llm_exploratory, max_tokens, responses)
-    return Estimate(models=tuple(models), grader=grader, budget=budget)
+    return Estimate(models=tuple(models), student=student, grader=grader, budget=budget)
+
+
+def _said(student: Student | None) -> Range:
+    """Return the tokens of a message of the student's model."""
+    most = 0 if student is None else student.max_tokens
+    return Range(min(LIKELY_MESSAGE_TOKENS, most), most)
+
+
+def _turns_played(scenario: Scenario, answer: Range, said: Range) -> list[Range]:
+    """Return the input tokens of each message that a model says in a run.
+
+    A JSON string escapes characters, so at most twice the tokens of earlier turns are expected.
+    """
+    calls = []
+    for answered in range(1, scenario.turns):
+        opening = (EarlierTurn(scenario.prompt, ""),)
+        texts = (STUDENT_INSTRUCTION, student_prompt(scenario, answered + 1, opening))
+        likely = answered * answer.likely + (answered - 1) * said.likely
+        most = answered * (answer.at_most + TOKENS_PER_MESSAGE) + (answered - 1) * said.at_most
+        calls.append(Range(_likely_tokens(texts) + likely, input_tokens_at_most(texts) + 2 * most))
+    return calls
 
 
 def _grader_estimate(grader: Grader, max_tokens: int, responses: int) -> ModelEstimate:
@@ -167,15 +214,23 @@ def _likely_tokens(texts: Sequence[str]) -> int:
     return -(-sum(len(text) for text in texts) // LIKELY_CHARACTERS_PER_TOKEN)
 
 
-def _calls(system_prompt: str, scenario: Scenario, answer: Range) -> list[Range]:
-    """Return the input tokens of each turn of a run, earlier answers included."""
+def _calls(
+    system_prompt: str, fixed: Sequence[str], turns: int, answer: Range, said: Range
+) -> list[Range]:
+    """Return the input tokens of each turn of a run, earlier answers included.
+
+    A model says the student's messages after the fixed ones.
+    """
     calls = []
-    for earlier_turns in range(scenario.turns):
-        texts = (system_prompt, *scenario.student_messages[: earlier_turns + 1])
+    for earlier in range(turns):
+        texts = (system_prompt, *fixed[: earlier + 1])
+        played = max(0, earlier + 1 - len(fixed))
+        others = earlier * (answer.at_most + TOKENS_PER_MESSAGE)
+        others += played * (said.at_most + TOKENS_PER_MESSAGE)
         calls.append(
             Range(
-                _likely_tokens(texts) + earlier_turns * answer.likely,
-                input_tokens_at_most(texts) + earlier_turns * (answer.at_most + TOKENS_PER_MESSAGE),
+                _likely_tokens(texts) + earlier * answer.likely + played * said.likely,
+                input_tokens_at_most(texts) + others,
             )
         )
     return calls

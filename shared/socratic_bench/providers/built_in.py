@@ -176,7 +176,10 @@ HTTP_PROVIDERS: Final[dict[str, ProviderSpec]] = {
 }
 
 
-REFERENCE_TUTORS: Final = ("socratic", "lecturer", "hedger", "drifter", "faulty")
+REFERENCE_TUTORS: Final = ("socratic", "lecturer", "hedger", "drifter", "faulty", "student")
+REFERENCE_STUDENTS: Final = ("student", "faulty")
+"""Those of them that may play the student."""
+
 LOCAL_MODELS: Final = ("smollm2", "smollm2-fewshot")
 
 

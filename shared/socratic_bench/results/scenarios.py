@@ -150,7 +150,10 @@ class AnalysedScenario(BaseModel):
     """The aim of a Socratic answer, for readers; the tutor does not see it."""
 
     student_messages: tuple[str, ...]
-    """What the student says, a message for each turn."""
+    """What the student says, a message for each turn; where a model plays the student, the first
+    one alone."""
+
+    turns: int
 
     mean: float | None
     """The mean over the models, 0.0 to 1.0: the lower, the harder; null without a score."""
@@ -234,7 +237,8 @@ def _analysed(
         title=scenario.title,
         persona=scenario.persona,
         aim=scenario.aim,
-        student_messages=scenario.student_messages,
+        student_messages=experiment.manifest.fixed_messages(scenario),
+        turns=scenario.turns,
         mean=found.mean,
         interval=found.interval,
         discrimination=found.discrimination,

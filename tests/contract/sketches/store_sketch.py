@@ -27,12 +27,11 @@ from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.fair_share import Share, after_claim
-from socratic_bench.domain.grading import is_grading
 from socratic_bench.domain.leasing import SECOND, Account, LeaseAnswer, Owner, TurnCalls
 from socratic_bench.domain.money import nanodollars
 from socratic_bench.domain.pause import NONE, Pause, PauseNews, after
 from socratic_bench.domain.response import Response
-from socratic_bench.domain.run import RunFailure
+from socratic_bench.domain.run import RunFailure, is_side_run
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import ExperimentStopped, StoreError, StoreUnreadable
@@ -199,7 +198,7 @@ class Server:
         """Yield the responses of an experiment without a score under its profile."""
         profile = self.profile_of(id_)
         for run_id, turn in self.calls.keys(id_):
-            if is_grading(run_id) or (profile and self.scores.has(id_, (run_id, turn, profile))):
+            if is_side_run(run_id) or (profile and self.scores.has(id_, (run_id, turn, profile))):
                 continue
             if response := self.responses.get(run_id, (turn,)):
                 yield response

@@ -13,10 +13,10 @@ from socratic_bench.domain.grading import (
     RUBRIC,
     grade_of,
     grading_run_id,
-    is_grading,
     message_of,
 )
 from socratic_bench.domain.identifiers import content_name, run_id
+from socratic_bench.domain.run import is_side_run
 from tests.contract.store.facts import an_experiment, with_grader
 
 MODEL = TutorModel(id="vllm/grader", base_url="http://127.0.0.1:8000/v1")
@@ -67,8 +67,8 @@ def test_a_changed_rubric_needs_a_new_name():
 def test_a_grading_is_named_by_its_experiment_and_text_and_no_run_of_a_plan_is_a_grading():
     names = {grading_run_id(experiment, text) for experiment in "ab" for text in ("A?", "B?")}
     assert len(names) == 4
-    assert all(map(is_grading, names))
-    assert not is_grading(run_id("exp-0", "grading-x/y", "grading-", 1))
+    assert all(map(is_side_run, names))
+    assert not is_side_run(run_id("exp-0", "grading-x/y", "grading-", 1))
 
 
 def test_all_that_decides_a_grade_is_in_the_graders_key_and_nothing_else():

@@ -85,8 +85,8 @@ def _row(checked: Checked) -> Row:
     if isinstance(result, ModelCallFailed):
         cost = None if result.kind in MAY_BE_BILLED else 0
         return Row(checked, str(result.kind), one_line(str(result)), cost)
-    if checked.grades:
-        # Its client takes a reply without a grade for a failed call.
+    if not checked.is_tutor:
+        # Its client takes a reply of no use for a failed call.
         return Row(checked, str(result.status), None, result.cost_nanodollars)
     # The runner adds a grade to each response that needs one.
     scored = judge(result.model_copy(update={"grading": Grading(score=0)})).overall is not None

@@ -40,9 +40,10 @@ def estimate_table(estimate: Estimate) -> RenderableType:
     rows: list[list[str | Text]] = [
         [*_names(each.model, kinds=kinds), *_figures(each)] for each in estimate.models
     ]
-    if estimate.grader is not None:
-        name, *others = _names(estimate.grader.model, kinds=kinds)
-        rows.append([f"{name} (grader)", *others, MISSING, *_figures(estimate.grader)[1:]])
+    for role, each in (("student", estimate.student), ("grader", estimate.grader)):
+        if each is not None:
+            name, *others = _names(each.model, kinds=kinds)
+            rows.append([f"{name} ({role})", *others, MISSING, *_figures(each)[1:]])
     if len(estimate.called) > 1:
         total = ("total", *([""] if kinds else []), *_total_figures(estimate))
         rows.append([Text(each, style="bold") for each in total])
@@ -92,7 +93,7 @@ def _total_costs(estimate: Estimate) -> tuple[str, str]:
 
 def _legend(estimate: Estimate) -> list[str]:
     lines = ["", _WHAT_FIGURES_MEAN]
-    if any(is_reference(each.model) for each in estimate.models):
+    if any(is_reference(each.model) for each in estimate.called):
         lines.append("reference: a built-in archetype, not a real model; its price is simulated.")
     if estimate.unpriced:
         lines.append(_on_unpriced(estimate.unpriced, estimate.cost))
@@ -189,7 +190,8 @@ def estimate_as_json(prospect: Prospect) -> dict[str, Any]:
             }
             for each in estimate.models
         ],
-        "grader": None if estimate.grader is None else _json_grader(estimate.grader),
+        "student": None if estimate.student is None else _json_role(estimate.student),
+        "grader": None if estimate.grader is None else _json_role(estimate.grader),
         "total": {
             "runs": estimate.runs,
             "calls": estimate.calls,
@@ -202,12 +204,12 @@ def estimate_as_json(prospect: Prospect) -> dict[str, Any]:
     }
 
 
-def _json_grader(grader: ModelEstimate) -> dict[str, Any]:
+def _json_role(each: ModelEstimate) -> dict[str, Any]:
     return {
-        "model_id": grader.model.id,
-        "model_name": grader.model.display_name,
-        "calls": grader.calls,
-        **_json_figures(grader.input_tokens, grader.output_tokens, grader.cost),
+        "model_id": each.model.id,
+        "model_name": each.model.display_name,
+        "calls": each.calls,
+        **_json_figures(each.input_tokens, each.output_tokens, each.cost),
     }
 
 

@@ -57,6 +57,9 @@ class RunContext(BaseModel):
 
     simulated_latency_ms: int
     profile: str
+    student: str | None
+    """The model that plays the student, with its prompt and seed; null: the messages are fixed."""
+
     system_prompt: str
     scenario: ScenarioText
     repeats: int
@@ -90,6 +93,7 @@ async def run_context(store: Experiments, run: Run) -> RunContext | None:
         kind="reference" if is_reference(model) else "model",
         simulated_latency_ms=simulated_latency_ms(model),
         profile=manifest.profile,
+        student=None if manifest.student is None else manifest.student.told,
         system_prompt=manifest.system_prompt_of(model),
         scenario=ScenarioText(
             title=scenario.title,

@@ -152,6 +152,10 @@ class Conversation:
     ended_by: Ending | None = None
     """The reason why the run stopped, if it did."""
 
+    said: str | None = None
+    """The student's next message, from the model that plays the student; None: not known yet, or
+    the scenario's own."""
+
     @property
     def manifest(self) -> Manifest:
         return self.experiment.manifest
@@ -170,6 +174,17 @@ class Conversation:
     def is_answered(self) -> bool:
         """Whether the response of its last turn is stored."""
         return bool(self.responses) and self.responses[-1].last_turn
+
+    @property
+    def turn(self) -> int:
+        """The next turn, from 1."""
+        return len(self.responses) + 1
+
+    @property
+    def student_message(self) -> str | None:
+        """The student's next message; None: its model has yet to say it."""
+        fixed = self.manifest.fixed_messages(self.manifest.scenarios_by_id[self.run.scenario_id])
+        return fixed[self.turn - 1] if self.turn <= len(fixed) else self.said
 
     def time_left(self, model: CalledModel, now: float) -> float | None:
         """Seconds of its deadline that are left at `now`; None before its first call."""
@@ -192,22 +207,23 @@ class Conversation:
         """Go on to the next turn."""
         self.responses.append(stored)
         self.attempts = 0
+        self.said = None
         self.last_failure = None
 
     def question(self) -> Question:
-        """The next question to the model."""
-        run, manifest = self.run, self.experiment.manifest
-        messages = manifest.scenarios_by_id[run.scenario_id].student_messages
-        turn = len(self.responses) + 1
+        """The next question to the model. Raises ValueError while the student's message is due."""
+        run, manifest, message = self.run, self.experiment.manifest, self.student_message
+        if message is None:
+            raise ValueError(f"turn {self.turn} of run {run.run_id} has no student's message yet")
         key = self.experiment.conversation_keys[run.model_id, run.scenario_id]
         return Question(
             run=run,
-            turn=turn,
+            turn=self.turn,
             system_prompt=manifest.system_prompt_of(manifest.models_by_id[run.model_id]),
-            student_message=messages[turn - 1],
+            student_message=message,
             earlier_turns=tuple(response.as_earlier_turn for response in self.responses),
             parameters=manifest.parameters,
-            seed=sampling_seed(key, run.repeat, turn),
+            seed=sampling_seed(key, run.repeat, self.turn),
         )
 
     def response(

@@ -79,22 +79,27 @@ class ConversationRunner:
         Calls `on_turn` when the response of a turn is stored.
         """
         while conversation.open:
-            answer = await self._answer(model, conversation, conversation.question())
-            if isinstance(answer, Response):
-                conversation.answered(answer)
-                on_turn()
-            else:
-                conversation.ended_by = answer
+            await self.take_turn(model, conversation, on_turn)
 
-    async def _answer(
-        self, model: CalledModel, conversation: Conversation, question: Question
-    ) -> Response | Ending:
+    async def take_turn(
+        self, model: CalledModel, conversation: Conversation, on_turn: Callable[[], None]
+    ) -> None:
+        """Take the next turn, or note what ended the run, as `run` does."""
+        answer = await self._answer(model, conversation)
+        if isinstance(answer, Response):
+            conversation.answered(answer)
+            on_turn()
+        else:
+            conversation.ended_by = answer
+
+    async def _answer(self, model: CalledModel, conversation: Conversation) -> Response | Ending:
         """Return the stored response of a turn; repeat failed calls while that can help."""
         retries = self.new_retries()
         looks = 0
         result: Response | NotCalled | None = conversation.take_failure()
         called = 0
         while True:
+            question = conversation.question()
             result = result or await self._try(model, conversation, question)
             match result:
                 case Response():
@@ -189,6 +194,10 @@ class ConversationRunner:
     async def _wait(self, seconds: float) -> None:
         """Wait for so many seconds, or until the runner drains."""
         await wait_at_most(seconds, self.draining)
+
+
+def nothing() -> None:
+    """Publish nothing: a grading or a student's message is no response of a tutor."""
 
 
 def _learn(model: CalledModel, permit: Permit, result: Reply | ModelCallFailed) -> None:

@@ -28,7 +28,7 @@ from socratic_bench.scoring.profiles import profile_named
 from socratic_runner.conversations.asking import log_fields
 from socratic_runner.conversations.call_outcomes import not_callable
 from socratic_runner.conversations.conversation import Conversation, Ending, TurnFailed
-from socratic_runner.conversations.conversation_runner import ConversationRunner
+from socratic_runner.conversations.conversation_runner import ConversationRunner, nothing
 from socratic_runner.leases.recorder import Recorded
 from socratic_runner.model_pool import CalledModel, ModelPool, grader_in_hand
 
@@ -251,7 +251,7 @@ class ResponseGrader:
             # The log fields of the graded run come back afterwards.
             bound_contextvars(**log_fields(conversation.question())),
         ):
-            await self._runner.run(model, conversation, _nothing)
+            await self._runner.run(model, conversation, nothing)
         return conversation.ended_by or conversation.responses[0]
 
     @contextmanager
@@ -279,7 +279,3 @@ def _grading_of(result: Response | TurnFailed) -> Grading:
     if isinstance(result, TurnFailed):
         return Grading(score=None, failure=result.failure.kind)
     return Grading(score=grade_of(result.text))
-
-
-def _nothing() -> None:
-    """A grading has nothing to publish."""

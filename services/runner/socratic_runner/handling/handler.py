@@ -16,6 +16,7 @@ from socratic_runner.conversations.call_preparation import STORING_SECONDS
 from socratic_runner.conversations.conversation import Conversation, Stopped, TurnFailed
 from socratic_runner.conversations.conversation_runner import ConversationRunner, InstantRunner
 from socratic_runner.conversations.response_grader import ResponseGrader
+from socratic_runner.conversations.student_player import StudentPlayer
 from socratic_runner.experiment_cache import ExperimentCache
 from socratic_runner.handling.request_sorting import (
     RequestSorter,
@@ -92,7 +93,7 @@ class RunRequestedHandler:
 
     def longest(self) -> float:
         """Seconds that the calls in hand, and storing their replies, may take."""
-        deadlines = (run.model.deadline for run in self._in_hand)
+        deadlines = (run.deadline for run in self._in_hand)
         return max(deadlines, default=self._grader.longest()) + STORING_SECONDS
 
     def _in_use(self) -> set[ModelInHand]:
@@ -111,7 +112,7 @@ class RunRequestedHandler:
         tasks += (asyncio.create_task(self._end(*each, put)) for each in requests.ended)
         slow = list[RunInHand]()
         for run in requests.due:
-            if run.model.client.answers_at_once:
+            if run.model.client.answers_at_once and run.student is None:
                 together[run.model].append(run)
             else:
                 slow.append(run)
@@ -132,7 +133,11 @@ class RunRequestedHandler:
                 put([Emit(_fresh(run))])
 
         try:
-            await self._runner.run(run.model, run.conversation, on_turn)
+            if run.student is None:
+                await self._runner.run(run.model, run.conversation, on_turn)
+            else:
+                student = StudentPlayer(self._runner, run.student)
+                await student.run(run.model, run.conversation, on_turn)
             put(
                 [await self._outcomes.of_ended(run.work, run.conversation, published=run.published)]
             )

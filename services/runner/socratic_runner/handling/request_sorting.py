@@ -18,7 +18,7 @@ from socratic_runner.conversations.call_outcomes import not_callable
 from socratic_runner.conversations.conversation import Conversation, TurnFailed
 from socratic_runner.experiment_cache import ExperimentCache, NotUnderstood
 from socratic_runner.handling.run_outcomes import RunOutcomes, retry_of
-from socratic_runner.model_pool import CalledModel, ModelPool, grader_in_hand
+from socratic_runner.model_pool import CalledModel, ModelPool, grader_in_hand, student_in_hand
 from socratic_runner.troubles import Troubles, model_of
 
 
@@ -29,6 +29,9 @@ class RunInHand:
     work: Work[RunRequested]
     model: CalledModel
     conversation: Conversation
+    student: CalledModel | None = None
+    """The model that plays the student, if one does."""
+
     published: int = 0
     """How many of its responses this runner has published."""
 
@@ -42,6 +45,11 @@ class RunInHand:
     @property
     def model_in_hand(self) -> ModelInHand:
         return model_of(self.conversation.run)
+
+    @property
+    def deadline(self) -> float:
+        """Seconds that one call of the run may take."""
+        return max(each.deadline for each in (self.model, self.student) if each is not None)
 
     @property
     def unpublished(self) -> list[Response]:
@@ -59,10 +67,12 @@ class RunsInHand:
         return iter(self._runs.values())
 
     def models(self) -> set[ModelInHand]:
-        """The models whose clients these runs use, graders included."""
+        """The models whose clients these runs use, graders and students included."""
         graded = (run.conversation for run in self if run.conversation.is_graded)
         graders = {grader_in_hand(each.experiment) for each in graded}
-        return {run.model_in_hand for run in self} | graders
+        played = (run.conversation for run in self if run.student is not None)
+        students = {student_in_hand(each.experiment) for each in played}
+        return {run.model_in_hand for run in self} | graders | students
 
     def get(self, run_id: str) -> RunInHand | None:
         """Return the run if it is in hand."""
@@ -115,6 +125,11 @@ class SortedRequests:
                 ModelInHand(experiment.experiment_id, grader.model.id)
                 for experiment in self.graded
                 if (grader := experiment.manifest.use_llm_exploratory)
+            ),
+            *(
+                ModelInHand(each.conversation.run.experiment_id, each.student.entry.id)
+                for each in self.due
+                if each.student is not None
             ),
         }
 
@@ -197,15 +212,17 @@ class RequestSorter:
         experiment: Experiment,
         sorted_: SortedRequests,
     ) -> None:
+        plays = experiment.manifest.student
         try:
             model = self.pool.model(experiment, conversation.run.model_id)
+            student = None if plays is None else self.pool.student(experiment, plays)
         except InvalidInput as error:
             failure = not_callable(error)
             conversation.ended_by = TurnFailed(1, failure, 0)
             sorted_.ended.append((work, conversation, None))
             self.troubles.failed(conversation.run, failure, 0, 0, None)
         else:
-            run = RunInHand(work, model, conversation)
+            run = RunInHand(work, model, conversation, student)
             self.in_hand.take(run)
             sorted_.due.append(run)
 

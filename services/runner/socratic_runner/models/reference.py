@@ -1,7 +1,8 @@
-"""The reference tutors: five deterministic archetypes of tutoring, each labelled as not a model.
+"""The reference tutors: deterministic archetypes of tutoring, each labelled as not a model.
 
 They need no key and no network, cost nothing and answer at once, so they serve trials, tests and
-measurements of the benchmark. Scenario, repeat and turn alone determine their answers.
+measurements of the benchmark. Scenario, repeat and turn alone determine their answers. The
+archetype `student` plays the student where a configuration has one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from socratic_bench.providers.built_in import ReferenceOptions
 from socratic_bench.providers.options import known_name, read_options
 from socratic_bench.scoring.exchange import Status
 from socratic_runner.models.access import Access
-from socratic_runner.models.archetypes import hedger, lecturer, socratic
+from socratic_runner.models.archetypes import hedger, lecturer, socratic, student
 from socratic_runner.models.archetypes.faulty import FaultyTutor
 from socratic_runner.models.archetypes.moment import Moment, input_tokens_of, tokens_of
 
@@ -94,6 +95,7 @@ ARCHETYPES: Final[dict[str, Callable[[int], Archetype]]] = {
     "hedger": partial(WritingTutor, "hedger", hedger.answer),
     "drifter": partial(WritingTutor, "drifter", lecturer.drift),
     "faulty": FaultyTutor,
+    "student": partial(WritingTutor, "student", student.message),
 }
 
 

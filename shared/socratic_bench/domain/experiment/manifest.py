@@ -16,6 +16,7 @@ from socratic_bench.domain.identifiers import content_name, experiment_id, run_i
 from socratic_bench.domain.money import Dollars, Price
 from socratic_bench.domain.run import MOST_REPEATS, Run
 from socratic_bench.domain.scenario import Name, Scenario
+from socratic_bench.domain.student import STUDENT_PROMPT, StudentPrompt, unplayable
 from socratic_bench.scoring.graded_profile import SUFFIX
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.weighted_profile import remember, stored_profile
@@ -153,6 +154,44 @@ class Grader(BaseModel):
         return Parameters(max_tokens=self.max_tokens, temperature=0)
 
 
+class Student(BaseModel):
+    """The model that plays the student after the opening, by the scenarios' pressures."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: TutorModel
+
+    max_tokens: Annotated[int, Field(ge=1, le=100_000)] = 200
+    """The most output tokens of a message; a model that reasons first needs more."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+    """Tells students of one model apart; models that take a seed get one that follows from it."""
+
+    prompt: StudentPrompt = STUDENT_PROMPT
+
+    @model_validator(mode="after")
+    def _prompt_is_its_own(self) -> Student:
+        if self.model.system_prompt is not None:
+            raise ValueError("a student has a prompt of its own: leave out system_prompt")
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        """The fields that decide about messages: without price, limits and display name."""
+        others = self.model_dump(mode="json", exclude={"model"})
+        return {"model": self.model.identity(), **others}
+
+    @property
+    def parameters(self) -> Parameters:
+        """The sampling parameters of a message."""
+        return Parameters(max_tokens=self.max_tokens, temperature=self.temperature)
+
+    @property
+    def told(self) -> str:
+        """The student's model, prompt and seed in words."""
+        return f"{self.model.display_name} (prompt {self.prompt}, seed {self.seed})"
+
+
 Weight = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 """The weight of a vector in `overall`, beside those of the other vectors."""
 
@@ -182,6 +221,13 @@ class Manifest(BaseModel):
         Field(exclude_if=lambda grader: grader is None),
     ] = None
     """The model that grades the exploratory vector; None: the profile measures it alone."""
+
+    student: Annotated[
+        Student | None,
+        # An older version reads only plans without this field.
+        Field(exclude_if=lambda student: student is None),
+    ] = None
+    """The model that plays the student; None: the scenarios have all messages."""
 
     deadline_hours: Annotated[float, Field(gt=0, le=24 * 31)] = 24.0
     """Hours from an experiment's creation until its deadline. Does not enter the measurement."""
@@ -225,6 +271,12 @@ class Manifest(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _student_is_playable(self) -> Manifest:
+        if self.student is not None and (why := unplayable(self.scenarios)) is not None:
+            raise ValueError(f"student: {why}")
+        return self
+
+    @model_validator(mode="after")
     def _weights_are_known(self) -> Manifest:
         # A profile's name tells no weights: whoever reads the plan can read scores by them.
         for name, weights in self.weightings.items():
@@ -263,8 +315,10 @@ class Manifest(BaseModel):
         conditions = self.model_dump(
             mode="json", include={"scenarios", "system_prompt", "parameters", "profile"}
         )
-        grader = self.use_llm_exploratory
-        return conditions if grader is None else {**conditions, "grader": grader.identity()}
+        for name, each in (("grader", self.use_llm_exploratory), ("student", self.student)):
+            if each is not None:
+                conditions[name] = each.identity()
+        return conditions
 
     def keeping(self, stored: Manifest) -> Manifest:
         """Return this plan as a new one of a stored experiment: with its name and weightings, and
@@ -282,15 +336,19 @@ class Manifest(BaseModel):
         """Return the model's own system prompt, or else the plan's."""
         return self.system_prompt if model.system_prompt is None else model.system_prompt
 
+    def fixed_messages(self, scenario: Scenario) -> tuple[str, ...]:
+        """Return what the student says whatever happens: the opening alone where a model plays."""
+        return scenario.student_messages if self.student is None else (scenario.prompt,)
+
     @property
     def planned_runs(self) -> int:
         return len(self.models) * len(self.scenarios) * self.repeats
 
     @property
     def called_models(self) -> tuple[TutorModel, ...]:
-        """All models that the plan calls: those under test, and the grader."""
-        grader = self.use_llm_exploratory
-        return self.models if grader is None else (*self.models, grader.model)
+        """All models that the plan calls: those under test, the student's and the grader."""
+        others = (self.student, self.use_llm_exploratory)
+        return (*self.models, *(each.model for each in others if each is not None))
 
     @property
     def has_prices(self) -> bool:
@@ -390,11 +448,18 @@ class Experiment(BaseModel):
 
     @cached_property
     def said_in_scenarios(self) -> Mapping[str, str]:
-        """The name of what the student says in each scenario, by its id."""
-        return {
-            scenario.id: content_name("s", [scenario.id, *scenario.student_messages], 32)
-            for scenario in self.manifest.scenarios
-        }
+        """The name of what the student says in each scenario, by its id.
+
+        Where a model plays the student, it is the name of all that decides about its messages.
+        """
+        return {each.id: self._said_in(each) for each in self.manifest.scenarios}
+
+    def _said_in(self, scenario: Scenario) -> str:
+        student = self.manifest.student
+        if student is None:
+            return content_name("s", [scenario.id, *scenario.student_messages], 32)
+        decides = scenario.model_dump(include={"id", "prompt", "persona", "pressures", "key"})
+        return content_name("s", [student.identity(), decides], 32)
 
     def _setting_of(self, model: TutorModel) -> str:
         """The content name of all that decides an answer besides model and student."""

@@ -69,6 +69,9 @@ class ExperimentOutline:
     pinned_at: datetime | None
     """The time at which a person pinned it for the default leaderboard; None: it is not pinned."""
 
+    student: str | None
+    """The model that plays the student, in words; None: the scenarios have all messages."""
+
     models: tuple[ModelOutline, ...]
     scenarios: tuple[ScenarioOutline, ...]
     repeats: int
@@ -107,6 +110,7 @@ class ExperimentOutline:
             name=manifest.name,
             notes=manifest.notes,
             pinned_at=manifest.pinned_at,
+            student=None if manifest.student is None else manifest.student.told,
             models=tuple(ModelOutline.of(model, asked) for model in manifest.models),
             scenarios=tuple(
                 ScenarioOutline(sys.intern(each.id), sys.intern(each.dimension), said[each.id])

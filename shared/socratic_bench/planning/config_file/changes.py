@@ -143,8 +143,8 @@ def _key_variables(root: Node) -> set[object]:
     """Return the variables that the configuration names for keys."""
     models = root.entry("models")
     entries = list(models.value) if models is not None and isinstance(models.value, list) else []
-    if (grader := root.at(("use_llm_exploratory", "model"))) is not None:
-        entries.append(grader)
+    roles = (root.at((role, "model")) for role in ("use_llm_exploratory", "student"))
+    entries += (each for each in roles if each is not None)
     named = (entry.at(("options", KEY_OPTION)) for entry in entries)
     return {node.value for node in named if node is not None and isinstance(node.value, str)}
 

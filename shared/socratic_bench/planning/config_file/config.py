@@ -20,6 +20,7 @@ from socratic_bench.domain.experiment.manifest import (
     Experiment,
     Grader,
     Manifest,
+    Student,
     TutorModel,
     VectorWeights,
     weighted_name,
@@ -33,10 +34,11 @@ from socratic_bench.planning.config_file.model_selection import (
     GRADER,
     LENGTH,
     SAME,
-    GraderSelection,
+    STUDENT,
     Length,
     ModelSelection,
     PromptFiles,
+    RoleSelection,
     check_profile,
     graded_name,
 )
@@ -53,7 +55,7 @@ from socratic_bench.planning.config_file.weights import WEIGHTS, checked_weights
 from socratic_bench.planning.model_catalogue import ModelCatalogue
 from socratic_bench.scoring.profile import CANONICAL, SAME_RULER
 
-_SELECTIONS = ("models", "scenarios", GRADER)
+_SELECTIONS = ("models", "scenarios", GRADER, STUDENT)
 _PLAN_FIELDS = {
     name: field
     for name, field in Manifest.model_fields.items()
@@ -203,14 +205,17 @@ def _config(
     settings = _settings(root, mistakes)
     selection = ModelSelection(base_folder, catalogue, mistakes, prompts)
     models = changes.kept_models(selection.read(root), mistakes)
-    grader = GraderSelection(selection, mistakes).read(root, models)
+    roles = RoleSelection(selection, mistakes)
+    grader = roles.grader(root, models)
     scenarios = changes.kept_scenarios(_scenarios(root, base_folder, mistakes, predecessor))
+    others = () if grader is None else (grader.model,)
+    student = roles.student(root, (*models, *others), scenarios)
     check_recordings(root, models, scenarios, base_folder, mistakes, unused)
     note_twins(root, scenarios, unused)
     weights: dict[str, dict[str, float]] = {}
     profile = CANONICAL
     if settings is not None:
-        called = models if grader is None else (*models, grader.model)
+        called = (*models, *others) if student is None else (*models, *others, student.model)
         _check_together(root, settings, called, mistakes)
         dimensions = tuple(dict.fromkeys(each.dimension for each in scenarios))
         given, profile = settings.model_dump()[WEIGHTS], _profile(settings, grader)
@@ -221,6 +226,8 @@ def _config(
     occasion = written.pop("occasion", None)
     if grader is not None:
         written[GRADER] = grader
+    if student is not None:
+        written[STUDENT] = student
     if profile != CANONICAL:
         written["profile"] = profile
     weighted = weighted_name(profile, weights) if weights else None
@@ -303,7 +310,7 @@ _PROMPT: Final[dict[str, Any]] = {
 
 def config_schema() -> dict[str, Any]:
     """Return the schema of a configuration, as JSON has it."""
-    kinds = (SETTINGS, TutorModel, Scenario, Grader)
+    kinds = (SETTINGS, TutorModel, Scenario, Grader, Student)
     _, found = models_json_schema([(kind, "validation") for kind in kinds])
     types: dict[str, Any] = found["$defs"]
     settings = types.pop(SETTINGS.__name__)
@@ -313,6 +320,7 @@ def config_schema() -> dict[str, Any]:
     named = {"type": "string", "description": "`provider/name`"}
     model = {"anyOf": [named, {"$ref": "#/$defs/TutorModel"}]}
     types["Grader"]["properties"]["model"] = model
+    types["Student"]["properties"]["model"] = model
     # A scenario of the pack is named by its id, alone or with other fields.
     types["Scenario"]["required"] = ["id"]
     scenario = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/Scenario"}]}
@@ -325,6 +333,7 @@ def config_schema() -> dict[str, Any]:
             ]
         },
         "use_llm_exploratory": {"anyOf": [{"$ref": "#/$defs/Grader"}, {"type": "null"}]},
+        "student": {"anyOf": [{"$ref": "#/$defs/Student"}, {"type": "null"}]},
         **settings["properties"],
     }
     return {

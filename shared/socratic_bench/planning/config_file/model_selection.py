@@ -1,4 +1,4 @@
-"""The models of a configuration, its grader, and their prompts.
+"""The models of a configuration, its grader, its student, and their prompts.
 
 A prompt may stand in a file beside the configuration: `system_prompt: {file: tutor.txt}`. Its text
 becomes part of the plan, which then does not need the file.
@@ -7,19 +7,23 @@ becomes part of the plan, which then does not need the file.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
-from socratic_bench.domain.experiment.manifest import Grader, TutorModel
+from socratic_bench.domain.experiment.manifest import Grader, Student, TutorModel
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.domain.student import unplayable
 from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProfile, UnknownProvider
 from socratic_bench.invalid_values import quoted, shown
 from socratic_bench.planning.config_file.documents import read_text
 from socratic_bench.planning.config_file.source import Mistakes, Node, Place, storable
 from socratic_bench.planning.config_file.validation import validate
 from socratic_bench.planning.model_catalogue import ModelCatalogue
+from socratic_bench.providers.built_in import REFERENCE_STUDENTS
 from socratic_bench.providers.key_variables import KEY_OPTION, take_key_variable
+from socratic_bench.providers.options import LABEL
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.scoring.graded_profile import SUFFIX
 from socratic_bench.scoring.profile import CANONICAL, SAME_RULER
@@ -191,43 +195,81 @@ def _as_seen(name: str) -> str:
 
 
 GRADER: Final = "use_llm_exploratory"
+STUDENT: Final = "student"
+
+Role = TypeVar("Role", Grader, Student)
 
 
 @dataclass(frozen=True, slots=True)
-class GraderSelection:
-    """Reads the grader, which is checked as a model under test is."""
+class RoleSelection:
+    """Reads the grader and the student's model, which are checked as models under test are."""
 
     selection: ModelSelection
     mistakes: Mistakes
 
-    def read(self, root: Node, models: Sequence[TutorModel]) -> Grader | None:
+    def grader(self, root: Node, models: Sequence[TutorModel]) -> Grader | None:
         """Return the grader; None without one, and after a mistake."""
-        node = root.entry(GRADER)
+        return self._read(root, GRADER, Grader, models, _cannot_grade)
+
+    def student(
+        self, root: Node, models: Sequence[TutorModel], scenarios: Sequence[Scenario]
+    ) -> Student | None:
+        """Return the model that plays the student; None without one, and after a mistake."""
+        student = self._read(root, STUDENT, Student, models, _cannot_play)
+        if student is None:
+            return None
+        recorded = [each.id for each in models if each.provider == "replay"]
+        why = unplayable(scenarios) if scenarios else None
+        if why is None and recorded:
+            why = f"{recorded[0]} has recorded answers, to other words than the model's"
+        if why is not None:
+            self.mistakes.add(root.place_of((STUDENT,)), why)
+        return student
+
+    def _read(
+        self,
+        root: Node,
+        name: str,
+        kind: type[Role],
+        others: Sequence[TutorModel],
+        unfit: Callable[[TutorModel], str | None],
+    ) -> Role | None:
+        node = root.entry(name)
         if node is None or node.value is None:
             return None
         entry = node.entry("model")
         if node.fields is not None and entry is not None and isinstance(entry.value, str):
             entry = entry.with_fields({"id": entry})
             node = node.with_fields({**node.fields, "model": entry})
-        grader = validate(Grader, node, self.mistakes)
-        if grader is None or entry is None:
+        role = validate(kind, node, self.mistakes)
+        if role is None or entry is None:
             return None
-        if is_reference(grader.model):
-            problem = "a reference tutor answers from fixed texts, and cannot grade"
+        if (problem := unfit(role.model)) is not None:
             self.mistakes.add(entry.place, problem)
             return None
-        key_variable = grader.model.options.get(KEY_OPTION)
+        key_variable = role.model.options.get(KEY_OPTION)
         key_variables = self.selection.key_variables
-        is_tutor = any(each.id == grader.model.id for each in models)
+        is_known = any(each.id == role.model.id for each in others)
         # The command knows the variables of keys by the ids of models.
-        if is_tutor and key_variable != key_variables.get(grader.model.id):
-            problem = f"model {grader.model.id} has another {KEY_OPTION} among the models"
+        if is_known and key_variable != key_variables.get(role.model.id):
+            problem = f"model {role.model.id} has another {KEY_OPTION} among the models"
             self.mistakes.add(entry.place, problem)
             return None
         model = self.selection.model(entry)
-        if model is None:
-            return None
-        return Grader(model=model, max_tokens=grader.max_tokens, rubric=grader.rubric)
+        return None if model is None else role.model_copy(update={"model": model})
+
+
+def _cannot_grade(model: TutorModel) -> str | None:
+    if is_reference(model):
+        return "a reference tutor answers from fixed texts, and cannot grade"
+    return None
+
+
+def _cannot_play(model: TutorModel) -> str | None:
+    name = model.id.partition("/")[2].partition(LABEL)[0]
+    if is_reference(model) and name not in REFERENCE_STUDENTS:
+        return f"{model.id} answers as a tutor; reference/student plays a student"
+    return None
 
 
 LENGTH: Final = "length"

@@ -168,7 +168,7 @@ class Experiments(Protocol):
         """Mark an experiment as complete if it is; returns the time of completion, or None.
 
         It is complete when every planned run is done and no stored response lacks its score;
-        gradings need none. The first caller's time stays, and every later caller gets it.
+        those of side runs need none. The first caller's time stays, and every later caller gets it.
 
         Only the mark is atomic. A store that reads in several steps looks for missing runs first,
         and for missing scores afterwards.

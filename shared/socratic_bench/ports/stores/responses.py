@@ -70,7 +70,7 @@ class Responses(Protocol):
     async def unscored_responses(self, experiment_id: str, limit: int) -> Sequence[Response]:
         """Return at most `limit` responses without a score under their experiment's profile.
 
-        Gradings need no score (`domain.grading.is_grading`).
+        Those of side runs need none (`domain.run.is_side_run`).
         """
         ...
 

@@ -424,7 +424,7 @@ def _notes(
         )
     if sides[0].newest.conditions_id != sides[1].newest.conditions_id:
         sentences.append(
-            "The two experiments differ in their test conditions (scenarios, prompts or "
-            "parameters): the difference is that of models and conditions together."
+            "The two experiments differ in their test conditions (scenarios, prompts, "
+            "parameters or student): the difference is that of models and conditions together."
         )
     return sentences

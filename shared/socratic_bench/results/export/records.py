@@ -258,7 +258,7 @@ def scenario_records(analysis: ScenarioAnalysis, experiment: Experiment) -> Iter
             "aim": each.aim,
             "prompt": first,
             "follow_ups": json.dumps(later, ensure_ascii=False) if later else None,
-            "turns": len(each.student_messages),
+            "turns": each.turns,
             "mean": each.mean,
             "interval_low": low,
             "interval_high": high,

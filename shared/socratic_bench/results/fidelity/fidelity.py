@@ -33,6 +33,7 @@ from socratic_bench.results.leaderboard.leaderboard import (
     ExperimentSummary,
     Filtered,
     left_out_sentences,
+    student_sentences,
 )
 from socratic_bench.results.leaderboard.selection import (
     ALL,
@@ -246,7 +247,11 @@ def _table(selected: Selection, manifest: Manifest) -> FidelityTable:
             for each in experiments.values()
         ),
         filtered=filtered,
-        notes=(*_cautions(models, scenarios), *left_out_sentences(selected)),
+        notes=(
+            *student_sentences(list(experiments.values())),
+            *_cautions(models, scenarios),
+            *left_out_sentences(selected),
+        ),
     )
 
 

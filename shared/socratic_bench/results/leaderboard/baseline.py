@@ -51,8 +51,9 @@ _kept: dict[tuple[str, str], Baseline] = {}
 
 
 async def table_baseline(store: Experiments, selected: Selection) -> Baseline | None:
-    """Return the baseline of a table; None for one of different conditions, or of none, and for a
-    profile that this installation does not have, or that needs a model's grade.
+    """Return the baseline of a table; None for one of different conditions, or of none, for a
+    profile that this installation does not have, or that needs a model's grade, and where a model
+    plays the student: it says other messages to each tutor.
 
     It reads a plan once for each conditions, and keeps the result.
     """
@@ -66,7 +67,7 @@ async def table_baseline(store: Experiments, selected: Selection) -> Baseline | 
     place = conditions, selected.profile
     if place not in _kept:
         experiment = await store.experiment(outline.experiment_id)
-        if experiment is None:
+        if experiment is None or experiment.manifest.student is not None:
             return None
         while len(_kept) >= MOST_KEPT:
             del _kept[next(iter(_kept))]

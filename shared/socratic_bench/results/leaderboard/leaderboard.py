@@ -62,10 +62,11 @@ def cautions_of(
         )
     if len(board.conditions) > 1:
         sentences.append(
-            f"This table has {len(board.conditions)} sets of test conditions (scenarios, prompts "
-            f"or parameters): {_by_conditions(board)}. A model has a row under each; figures and "
-            "ranks compare only within one."
+            f"This table has {len(board.conditions)} sets of test conditions (scenarios, prompts, "
+            f"parameters or student): {_by_conditions(board)}. A model has a row under each; "
+            "figures and ranks compare only within one."
         )
+    sentences += student_sentences(board.experiments)
     if pooled := sum(len(row.experiment_ids) > 1 for row in board.rows):
         rows = "1 row pools" if pooled == 1 else f"{pooled} rows pool"
         sentences.append(f"{rows} the runs of several experiments under the same conditions.")
@@ -83,6 +84,19 @@ def cautions_of(
     on_answers = {printable(model.model_id): model.notes for model in models}
     sentences += answer_sentences.sentences(on_answers, MOST_NAMED)
     return (*sentences, *left_out_sentences(selected))
+
+
+def student_sentences(experiments: Sequence[ExperimentOutline]) -> list[str]:
+    """Return which models play the student in experiments; empty where none does."""
+    sentences = []
+    for told in dict.fromkeys(each.student for each in experiments if each.student is not None):
+        played = [each for each in experiments if each.student == told]
+        where = "" if len(played) == len(experiments) else f" in {_first(', ', map(title, played))}"
+        sentences.append(
+            f"{printable(told)} plays the student{where}: the figures do not compare with those of "
+            "fixed scripts."
+        )
+    return sentences
 
 
 def title(experiment: ExperimentOutline) -> str:

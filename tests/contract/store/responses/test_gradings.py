@@ -1,4 +1,4 @@
-"""A grading is a response that needs no score, and is found by later experiments of its grader."""
+"""Gradings and students' messages need no score; later experiments find their grader's gradings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import pytest
 from socratic_bench.domain.experiment.manifest import Experiment, Grader
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.leasing import LeaseAnswer
+from socratic_bench.domain.student import student_run_id
+from socratic_bench.ports.stores.leases import Lease, LeaseKey
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import (
     GRADED,
@@ -61,6 +63,23 @@ async def test_a_grading_waits_for_no_score_and_a_graded_response_does(store: St
     assert await store.unscored_responses(id_, 10) == []
     assert await store.done_runs(id_, [run.run_id]) == {run.run_id}
     assert await store.complete(id_, MONDAY) == MONDAY
+
+
+async def test_a_students_message_is_leased_as_any_turn_and_needs_no_score(store: Store) -> None:
+    experiment = an_experiment(models=1, scenarios=1, repeats=1)
+    id_, [run] = experiment.experiment_id, experiment.runs()
+    await store.register(experiment)
+    student = run.model_copy(update={"run_id": student_run_id(run.run_id), "model_id": "vllm/s"})
+    message = a_response(student, "Please tell me.", cost=500).model_copy(update={"turn": 2})
+    key = LeaseKey(id_, student.run_id, 2, "mine")
+    assert await store.take_leases([Lease(key, 60.0, 2_000)], "runner-1") == [LeaseAnswer.GRANTED]
+    assert await store.record([message], ["mine"]) == [message]
+    assert await store.record([message.model_copy(update={"text": "No."})], [None]) == [message]
+    assert (await store.spending(id_)).committed == 500
+    assert await store.unscored_responses(id_, 10) == []
+    await store.fold([a_score(run)], [])
+    assert await store.complete(id_, MONDAY) == MONDAY
+    assert await store.responses([student.run_id]) == {student.run_id: [message]}
 
 
 async def test_experiments_are_found_by_their_grader_and_no_other_one(store: Store) -> None:

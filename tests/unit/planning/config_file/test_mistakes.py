@@ -106,7 +106,7 @@ BESIDE_MODELS = [
         (
             "line 2, colour: unknown field; there are `models`, `scenarios`, "
             "`system_prompt`, `parameters`, `repeats`, `profile`, "
-            "`use_llm_exploratory`, `deadline_hours`, `budget`, "
+            "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, "
             "`name`, `notes`, `occasion`, `length`, `weights`"
         ),
     ),
@@ -115,7 +115,7 @@ BESIDE_MODELS = [
         (
             "line 2, judge: unknown field; there are `models`, `scenarios`, "
             "`system_prompt`, `parameters`, `repeats`, `profile`, "
-            "`use_llm_exploratory`, `deadline_hours`, `budget`, "
+            "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, "
             "`name`, `notes`, `occasion`, `length`, `weights`"
         ),
     ),
@@ -166,7 +166,7 @@ BESIDE_MODELS = [
         (
             'line 2, ["a\\nb"]: unknown field; there are `models`, `scenarios`, '
             "`system_prompt`, `parameters`, `repeats`, `profile`, "
-            "`use_llm_exploratory`, `deadline_hours`, `budget`, "
+            "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, "
             "`name`, `notes`, `occasion`, `length`, `weights`"
         ),
     ),

@@ -15,6 +15,7 @@ export interface AnalysedScenario {
   persona: string;
   aim: string;
   student_messages: string[];
+  turns: number;
   mean: number | null;
   interval: [number, number] | null;
   discrimination: number | null;
@@ -713,6 +714,7 @@ export interface RunContext {
   kind: "reference" | "model";
   simulated_latency_ms: number;
   profile: string;
+  student: string | null;
   system_prompt: string;
   scenario: ScenarioText;
   repeats: number;

@@ -10,8 +10,8 @@ from socratic_bench.adapters.stores.dynamodb import keys
 from socratic_bench.adapters.stores.dynamodb.clients import together
 from socratic_bench.adapters.stores.dynamodb.items import VERSION, Item, Value, at, unpacked
 from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
-from socratic_bench.domain.grading import is_grading
 from socratic_bench.domain.leasing import TurnCalls
+from socratic_bench.domain.run import is_side_run
 from socratic_bench.ports.stores.responses import TurnKey
 
 
@@ -108,11 +108,11 @@ async def pending_pages(table: DynamoTable, experiment_id: str) -> AsyncIterator
 async def unscored_turns(table: DynamoTable, experiment_id: str, most: int) -> list[StoredTurn]:
     """Read at most so many turns with a response and without its score.
 
-    A grading needs no score. Its mark stays, for the removal of the experiment.
+    A turn of a side run needs no score. Its mark stays, for the removal of the experiment.
     """
     unscored: list[StoredTurn] = []
     async for turns in pending_pages(table, experiment_id):
-        answered = [turn for turn in turns if turn.is_answered and not is_grading(turn.key.run_id)]
+        answered = [turn for turn in turns if turn.is_answered and not is_side_run(turn.key.run_id)]
         unscored += await _without_score(table, answered)
         if len(unscored) >= most:
             break

@@ -18,10 +18,10 @@ from socratic_bench.domain.aggregates.cell import Cell, CellKey, RunKey, ScoreKe
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.fair_share import Share
-from socratic_bench.domain.grading import is_grading
 from socratic_bench.domain.leasing import Account, Owner, TurnCalls
 from socratic_bench.domain.pause import Pause
 from socratic_bench.domain.response import Response
+from socratic_bench.domain.run import is_side_run
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import StoreError
 from socratic_bench.ports.stores.responses import RecordedFailure, TurnKey
@@ -147,7 +147,7 @@ class StoreState:
     def unscored(self, experiment_id: str) -> Iterator[Response]:
         """Yield the responses of an experiment without a score under its profile."""
         for turn in self.facts_of(experiment_id).calls:
-            response = None if is_grading(turn.run_id) else self.response(turn)
+            response = None if is_side_run(turn.run_id) else self.response(turn)
             if response is not None and not self.is_scored(experiment_id, turn):
                 yield response
 

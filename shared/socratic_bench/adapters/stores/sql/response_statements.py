@@ -22,9 +22,8 @@ from socratic_bench.adapters.stores.sql.schema import (
     RESPONSES,
     SCORES,
 )
-from socratic_bench.domain.grading import GRADINGS_LIKE
 from socratic_bench.domain.response import Response
-from socratic_bench.domain.run import RunFailure
+from socratic_bench.domain.run import SIDE_PREFIXES, RunFailure
 from socratic_bench.ports.stores.responses import RecordedFailure
 
 
@@ -88,7 +87,11 @@ _IS_SCORED = looked_up(
 # Else PostgreSQL may begin with the responses of all experiments, in the hope of an unscored one.
 _UNSCORED_CALLS = (
     select(CALLS.c.run_id, CALLS.c.turn)
-    .where(CALLS.c.experiment_id == EXPERIMENT, ~CALLS.c.run_id.like(GRADINGS_LIKE), ~_IS_SCORED)
+    .where(
+        CALLS.c.experiment_id == EXPERIMENT,
+        *(~CALLS.c.run_id.like(f"{prefix}%") for prefix in SIDE_PREFIXES),
+        ~_IS_SCORED,
+    )
     .cte("unscored")
     .prefix_with("MATERIALIZED", dialect="postgresql")
 )

@@ -16,7 +16,8 @@ export function scenarioSection(
   scenario: AnalysedScenario,
 ): HTMLElement {
   const { scenario_id: id, dimension, persona, aim, student_messages: messages } = scenario;
-  const turns = messages.length > 1 ? `${dimension}, ${count(messages.length)} turns` : dimension;
+  const turns = scenario.turns > 1 ? `${dimension}, ${count(scenario.turns)} turns` : dimension;
+  const isPlayed = messages.length < scenario.turns;
   return element(
     "section",
     { class: "scenario", id: scenarioAnchor(id), "aria-label": nameOf(scenario) },
@@ -26,6 +27,7 @@ export function scenarioSection(
     element(
       "dl",
       { class: "facts" },
+      ...(isPlayed ? [fact("Student", "a model says the further messages")] : []),
       ...(persona ? [fact("Who asks", element("bdi", {}, persona))] : []),
       ...(aim ? [fact("A Socratic answer", element("bdi", {}, aim))] : []),
       ...figures(scenario),

@@ -93,6 +93,7 @@ function plan({ context }: RunDetails): HTMLElement[] {
   const { persona, aim } = context.scenario;
   const about = [
     ...(persona ? [fact("Student", element("bdi", {}, persona))] : []),
+    ...(context.student ? [fact("Played by", element("bdi", {}, context.student))] : []),
     ...(aim ? [fact("Aim", element("bdi", {}, aim))] : []),
   ];
   return [
