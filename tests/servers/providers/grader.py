@@ -1,4 +1,4 @@
-"""A grader behind an OpenAI-compatible endpoint, which counts the texts that it grades.
+"""A grader behind an OpenAI-compatible endpoint, which counts the texts that it grades; a student.
 
 async with grader() as model:
     ...
@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,11 +33,12 @@ class GraderServer:
     """The calls it received, by text."""
 
     reply: Callable[[str], str] = grade_by_hash
+    name: str = "grader"
     address: str = ""
     """The base URL, for a configuration."""
 
     asked: list[str] = field(default_factory=list)
-    """The texts to grade, in the order in which they came."""
+    """The texts to grade, or the conversations to go on with, in the order in which they came."""
 
     answered: list[str] = field(default_factory=list)
     """The texts of the calls that it answered."""
@@ -55,9 +56,9 @@ class GraderServer:
 
     @property
     def model(self) -> dict[str, Any]:
-        """The grader as a configuration has it."""
+        """The model as a configuration has it."""
         return {
-            "id": "vllm/grader",
+            "id": f"vllm/{self.name}",
             "base_url": self.address,
             "options": {"stream": False},
             "price": {"input_per_million": 1, "output_per_million": 4},
@@ -90,9 +91,9 @@ class GraderServer:
             await self._news.wait_for(lambda: len(self.asked) >= calls)
 
     async def answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
-        """Grade one text, as soon as calls are answered."""
-        message = json.loads(request.body)["messages"][-1]["content"]
-        text = json.loads(message.partition("\n")[2])
+        """Grade one text, or say one message, as soon as calls are answered."""
+        message = json.loads(request.body)["messages"][-1]["content"].partition("\n")[2]
+        text = json.loads(message) if message.startswith('"') else message
         async with self._news:
             self.asked.append(text)
             self.waiting += 1
@@ -106,10 +107,17 @@ class GraderServer:
             self.answered.append(text)
 
 
+def student(reply: Callable[[str], str]) -> AbstractAsyncContextManager[GraderServer]:
+    """A model that plays the student, and gets the conversation as JSON."""
+    return grader(reply, "student")
+
+
 @asynccontextmanager
-async def grader(reply: Callable[[str], str] = grade_by_hash) -> AsyncIterator[GraderServer]:
+async def grader(
+    reply: Callable[[str], str] = grade_by_hash, name: str = "grader"
+) -> AsyncIterator[GraderServer]:
     """A grader that answers at once, until a test holds its calls."""
-    model = GraderServer(reply)
+    model = GraderServer(reply, name)
     async with serving(model.answer) as server:
         model.address = f"{server.address}/v1"
         OPEN.append(model.address)
