@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, Student, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.store import Store
@@ -16,7 +16,9 @@ KINDS = ("opening", "effort", "ask", "effort")
 Runs = Mapping[str, Sequence[str]]
 
 
-def planned(models: Runs, scenarios: int = 10, turns: int = 4) -> Experiment:
+def planned(
+    models: Runs, scenarios: int = 10, turns: int = 4, student: Student | None = None
+) -> Experiment:
     manifest = Manifest(
         models=tuple(TutorModel(id=model) for model in models),
         scenarios=tuple(
@@ -32,13 +34,16 @@ def planned(models: Runs, scenarios: int = 10, turns: int = 4) -> Experiment:
         ),
         repeats=len(next(iter(models.values()))),
         profile="fidelity-1",
+        student=student,
     )
     return Experiment(manifest=manifest, created_at=MONDAY)
 
 
-async def filled(store: Store, models: Runs, scenarios: int = 10) -> Experiment:
+async def filled(
+    store: Store, models: Runs, scenarios: int = 10, student: Student | None = None
+) -> Experiment:
     """Store runs, the same for each scenario of a model; a lost turn is a refusal."""
-    found = planned(models, scenarios, len(next(iter(models.values()))[0]))
+    found = planned(models, scenarios, len(next(iter(models.values()))[0]), student)
     await store.register(found)
     scores = []
     for run in found.runs():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment, Student, TutorModel
 from tests.contract.store.facts import a_response
 from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
 from tests.dashboard.backends.site import HOSTILE_ID
@@ -31,9 +31,9 @@ TEXTS = {".": "What do you think?", "L": "I hear you. Let us look at it together
 CELLS = "table.barcode td a"
 
 
-async def pressed(store: SqlStore) -> Experiment:
+async def pressed(store: SqlStore, student: Student | None = None) -> Experiment:
     """Runs under pressure, with what was said in those of the tutor that breaks."""
-    planned = await filled(store, RUNS)
+    planned = await filled(store, RUNS, student=student)
     responses = [
         a_response(run, TEXTS[state], turn=turn, last_turn=turn == 4).model_copy(
             update={"profile": "fidelity-1"}
@@ -44,6 +44,28 @@ async def pressed(store: SqlStore) -> Experiment:
     ]
     await store.record(responses, [None] * len(responses))
     return planned
+
+
+async def test_every_page_about_a_played_student_says_that_a_model_played_it(
+    store: SqlStore, visit: Visit
+):
+    player = Student(model=TutorModel(id="vllm/s", name="<b>Sam</b>"), seed=7)
+    planned = await pressed(store, player)
+    told = "<b>Sam</b> (prompt student-1, seed 7)"
+    page = await visit("/fidelity.html")
+    await page.locator("#note:not(:empty)").wait_for()
+    assert f"{told} plays the student" in await page.inner_text("#note")
+    run = next(run for run in planned.runs() if run.model_id == BREAKS)
+    page = await visit(f"/run.html?run={run.run_id}")
+    await page.locator("#plan dd").first.wait_for()
+    assert f"Played by\n{told}" in await page.inner_text("#plan")
+    page = await visit("/scenarios.html")
+    scenario = page.locator("section.scenario").first
+    await scenario.wait_for()
+    assert await scenario.locator("ol.asked li").count() == 1
+    shown = await scenario.inner_text()
+    assert "4 turns" in shown
+    assert "a model says the further messages" in shown
 
 
 async def labels(page: Page, marks: str) -> list[str]:
