@@ -19,7 +19,15 @@ from socratic_bench.consuming.queues import (
     JUDGE_RESPONSE_RECORDED,
     RUNNER_RUN_REQUESTED,
 )
-from socratic_bench.domain.experiment.manifest import Experiment, Limits, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import (
+    Experiment,
+    Limits,
+    Manifest,
+    Student,
+    TutorModel,
+)
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.domain.student import student_run_id
 from socratic_bench.events.codec import to_message
 from socratic_bench.events.event_types import RunRequested
 from tests.aws.lambda_runtime import FunctionFailed, Runtime, running
@@ -100,6 +108,35 @@ async def test_a_batch_that_comes_twice_is_called_once(runner: Runtime, place: P
     for _ in range(2):
         assert runner.invoke(batch, seconds=300) == {"batchItemFailures": []}
     assert (await place.store.calls(EXPERIMENT.experiment_id)).turns == len(RUNS)
+
+
+async def test_a_batch_of_played_students_that_comes_twice_makes_each_message_once(
+    runner: Runtime, place: Place
+) -> None:
+    kinds = ("opening", "ask", "closing")
+    scenario = Scenario(
+        id="played", dimension="student", prompt="What is 5 x 12?", follow_ups=("2", "3"),
+        pressures=kinds,
+    )  # fmt: skip
+    tutor, student = (TutorModel(id=f"reference/{name}") for name in ("socratic", "student"))
+    played = Experiment(
+        manifest=Manifest(models=(tutor,), scenarios=(scenario,), student=Student(model=student)),
+        created_at=TIME,
+    )
+    await request(place, played)
+    batch = await received(place.broker_url, RUNNER_RUN_REQUESTED.name)
+    for _ in range(2):
+        assert runner.invoke(batch, seconds=300) == {"batchItemFailures": []}
+    runs = [run.run_id for run in played.runs()]
+    messages = await place.store.responses([student_run_id(run) for run in runs])
+    answers = await place.store.responses(runs)
+    for run in runs:
+        said = [each.text for each in messages[student_run_id(run)]]
+        assert [each.student_message for each in answers[run]] == [scenario.prompt, *said]
+    calls = await place.store.calls(played.experiment_id)
+    assert (calls.turns, calls.calls) == (len(runs) * 5, len(runs) * 5)
+    unscored = await place.store.unscored_responses(played.experiment_id, 99)
+    assert {each.run.run_id for each in unscored} == set(runs)
 
 
 async def test_a_call_that_cannot_end_in_time_is_not_begun_and_its_message_comes_back(

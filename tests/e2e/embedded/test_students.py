@@ -87,6 +87,8 @@ def assert_each_answer_is_to_the_stored_message(terminal: Terminal, exported) ->
 
 async def test_a_reference_student_needs_no_network_and_reaches_every_result(terminal):
     bench = Bench(terminal, "reference/student")
+    checked = json.loads(await bench.said("run", bench.configured(), "--check", "--json"))
+    assert [each["model_id"] for each in checked["models"]] == [*TUTORS, "reference/student"]
     done = await bench.run()
     assert (done["done"], done["failed"], done["model_calls"]) == (8, 0, 8 * 4 + 8 * 3)
     assert (await bench.run())["model_calls"] == 0

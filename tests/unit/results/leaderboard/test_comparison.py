@@ -359,7 +359,7 @@ async def test_all_has_a_row_for_each_model_and_conditions_and_no_winner(store: 
     assert comparison.mixed_conditions
     assert comparison.left_out == ()
     assert comparison.note == (
-        "This table has 2 sets of test conditions (scenarios, prompts or parameters): "
+        "This table has 2 sets of test conditions (scenarios, prompts, parameters or student): "
         f"{new.experiment_id}; {old.experiment_id}. A model has a row under each; figures and "
         "ranks compare only within one."
     )

@@ -98,7 +98,9 @@ class Parts(NamedTuple):
 
 
 @asynccontextmanager
-async def parts_of_a_runner(store, client, *, owner="runner-1", most=10, margin=60.0):
+async def parts_of_a_runner(
+    store, client, *, owner="runner-1", most=10, margin=60.0, window=ALL_TIME
+):
     """A runner without a worker."""
     draining, clock, limiters = asyncio.Event(), SystemClock(), ConcurrencyLimiters(most=most)
     pool = ModelPool(lambda _: client, limiters)
@@ -106,7 +108,7 @@ async def parts_of_a_runner(store, client, *, owner="runner-1", most=10, margin=
     leases, recorder = LeaseBook(store, owner, waits, draining, troubles), Recorder(store, waits)
     retries = partial(Retries, RetryPolicy(draw=lambda: 0.0))
     runner = ConversationRunner(
-        CallPreparer(leases, store, Budgets(store), margin, draining, ALL_TIME),
+        CallPreparer(leases, store, Budgets(store), margin, draining, window),
         leases,
         recorder,
         clock,

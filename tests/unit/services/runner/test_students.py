@@ -16,6 +16,7 @@ from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
 from socratic_bench.events.event_types import ResponseRecorded, RunFailed
 from socratic_bench.ports.stores.leases import Lease, LeaseKey
 from socratic_bench.scoring.exchange import Status
+from socratic_runner.conversations.call_preparation import CallWindow
 from tests.unit.events.examples import TIME
 from tests.unit.services.runner.scripted import (
     MODEL,
@@ -165,6 +166,25 @@ async def test_a_message_in_another_runners_hand_postpones_the_run(store, monkey
     async with parts_of_a_runner(store, ScriptedClient(lambda *_: reply())) as parts:
         work = requested(run)
         assert isinstance((await outcomes_of(parts.handler, work))[work], Postponed)
+
+
+async def test_a_function_that_ends_after_a_message_leaves_its_answer_to_the_next_one(store):
+    _, run = await registered(store)
+    models = clients()
+    window = CallWindow(left=lambda: 1.0 if models[PLAYER.id].asked else 999.0)
+
+    def says(question, number):
+        role = PLAYER.id if question.system_prompt == INSTRUCTION else MODEL.id
+        models[role].asked.append(question)
+        return models[role].script(question, number)
+
+    async with parts_of_a_runner(store, ScriptedClient(says), window=window) as parts:
+        work = requested(run)
+        assert isinstance((await outcomes_of(parts.handler, work))[work], Postponed)
+    assert (len(models[MODEL.id].asked), len(models[PLAYER.id].asked)) == (1, 1)
+    next_one = clients(student=lambda *_: reply("Now?"))
+    events = await carry_out(store, next_one, run)
+    assert [each.data.student_message for each in events][1:] == ["Please, turn 2, 2", "Now?"]
 
 
 @pytest.mark.parametrize(
