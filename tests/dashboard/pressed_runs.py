@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, Student, TutorModel
 from socratic_bench.domain.scenario import Scenario
@@ -17,7 +18,11 @@ Runs = Mapping[str, Sequence[str]]
 
 
 def planned(
-    models: Runs, scenarios: int = 10, turns: int = 4, student: Student | None = None
+    models: Runs,
+    scenarios: int = 10,
+    turns: int = 4,
+    student: Student | None = None,
+    week: int = 0,
 ) -> Experiment:
     manifest = Manifest(
         models=tuple(TutorModel(id=model) for model in models),
@@ -36,14 +41,21 @@ def planned(
         profile="fidelity-1",
         student=student,
     )
-    return Experiment(manifest=manifest, created_at=MONDAY)
+    created_at = MONDAY + timedelta(weeks=week)
+    return Experiment(
+        manifest=manifest, occasion=f"week {week}" if week else None, created_at=created_at
+    )
 
 
 async def filled(
-    store: Store, models: Runs, scenarios: int = 10, student: Student | None = None
+    store: Store,
+    models: Runs,
+    scenarios: int = 10,
+    student: Student | None = None,
+    week: int = 0,
 ) -> Experiment:
     """Store runs, the same for each scenario of a model; a lost turn is a refusal."""
-    found = planned(models, scenarios, len(next(iter(models.values()))[0]), student)
+    found = planned(models, scenarios, len(next(iter(models.values()))[0]), student, week)
     await store.register(found)
     scores = []
     for run in found.runs():

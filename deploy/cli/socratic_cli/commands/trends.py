@@ -1,46 +1,63 @@
-"""`socratic-bench trends`: shows each model's score over time."""
+"""`socratic-bench trends`: shows each model's score, or another figure, over time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from datetime import datetime
 from functools import partial
 from itertools import takewhile
-from typing import Final
+from typing import Any, Final
 
 import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from socratic_bench.domain.aggregates.fidelity import MANY_LOST
+from socratic_bench.results.filters import Filters
 from socratic_bench.results.formats import MISSING, figure, interval, share, signed
 from socratic_bench.results.trends.changes import SeriesTrend
+from socratic_bench.results.trends.figures import TURNS_KEPT
 from socratic_bench.results.trends.levels import DetectableChange, SeriesChangePoint
-from socratic_bench.results.trends.timeseries import ModelSeries, Point, Timeseries, timeseries
+from socratic_bench.results.trends.timeseries import (
+    ModelSeries,
+    Point,
+    TimelineStore,
+    Timeseries,
+    timeseries,
+)
+from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import counted, name_of, standard_output
-from socratic_cli.options.results import profile_option, time_of
+from socratic_cli.options.results import dimension_option, profile_option, time_of
 from socratic_cli.options.store import readable_store, store_option
 
-_MODELS = (
-    TableColumn("model", "left", is_name=True),
-    TableColumn("points"),
-    TableColumn("first"),
-    TableColumn("newest"),
-    TableColumn("overall"),
-    TableColumn("95 % interval", "center", drop=2),
-    TableColumn("difference"),
-    TableColumn("detectable", drop=1),
-)
-_POINTS = (
-    TableColumn("experiment", "left", is_name=True),
-    TableColumn("begun"),
-    TableColumn("overall"),
-    TableColumn("95 % interval", "center"),
-    TableColumn("coverage", drop=1),
-    TableColumn("difference"),
-    TableColumn("joins", "left", drop=2),
-)
+
+def _models(figure: str) -> tuple[TableColumn, ...]:
+    return (
+        TableColumn("model", "left", is_name=True),
+        TableColumn("points"),
+        TableColumn("first"),
+        TableColumn("newest"),
+        TableColumn(figure),
+        TableColumn("95 % interval", "center", drop=2),
+        TableColumn("difference"),
+        TableColumn("detectable", drop=1),
+    )
+
+
+def _points(figure: str) -> tuple[TableColumn, ...]:
+    return (
+        TableColumn("experiment", "left", is_name=True),
+        TableColumn("begun"),
+        TableColumn(figure),
+        TableColumn("95 % interval", "center"),
+        TableColumn("coverage", drop=1),
+        TableColumn("difference"),
+        TableColumn("joins", "left", drop=2),
+    )
+
+
 _REMEDY: Final = "see --json"
 DIFFER: Final = (
     "* These two experiments differ, by their common scenarios. That does not show that the model "
@@ -61,7 +78,7 @@ def trends_table(found: Timeseries) -> RenderableType:
     if not found.models:
         return Text(NO_POINTS)
     rows = [_model_row(each) for each in found.models]
-    parts: list[RenderableType] = [FittingTable(_MODELS, rows, _REMEDY)]
+    parts: list[RenderableType] = [FittingTable(_models(figure_name(found)), rows, _REMEDY)]
     told = [
         Text.assemble((name_of(each.model_name), "bold"), f", {_dates(trend)}: {trend.finding}")
         for each in found.models
@@ -81,24 +98,32 @@ def trends_table(found: Timeseries) -> RenderableType:
         parts += [Text(), Text(DIFFER, style="dim")]
     if all(len(each.points) == 1 for each in found.models):
         parts += [Text(), Text(ONE_POINT, style="dim")]
-    parts += _left_out(found.left_out)
+    parts += _notes(found)
     return Group(*parts)
 
 
-def model_trend_table(series: ModelSeries, left_out: int) -> RenderableType:
+def figure_name(found: Timeseries) -> str:
+    """Return the heading of the figure that a series shows."""
+    return found.figure if found.figure != TURNS_KEPT else f"kept of {found.greatest:.0f}"
+
+
+def model_trend_table(found: Timeseries) -> RenderableType:
     """Make the table of one model: every point, trends, change points, and other versions."""
+    [series] = found.models
     kind = "  reference tutor" if series.kind == "reference" else ""
     parts: list[RenderableType] = [
         Text.assemble((name_of(series.model_name), "bold"), (f"  {series.model_id}{kind}", "dim")),
         Text(),
-        FittingTable(_POINTS, [_point_row(each) for each in series.points], _REMEDY),
+        FittingTable(
+            _points(figure_name(found)), [_point_row(each) for each in series.points], _REMEDY
+        ),
     ]
-    told = [*_trends(series), *_copies(series), *_changes(series)]
+    told = [*_trends(series), *_copies(series), *_lost(series), *_changes(series)]
     if told:
         parts += [Text(), *map(Text, told)]
     if len(series.points) == 1:
         parts += [Text(), Text(ONE_POINT, style="dim")]
-    parts += _left_out(left_out)
+    parts += _notes(found)
     return Group(*parts)
 
 
@@ -110,7 +135,7 @@ def _model_row(series: ModelSeries) -> tuple[str, ...]:
         f"{len(series.points)}",
         _day(series.points[0]),
         _day(newest),
-        figure(newest.overall_score),
+        figure(newest.value),
         interval(newest.confidence_interval),
         _change(newest),
         _detectable(series),
@@ -133,7 +158,7 @@ def _point_row(point: Point) -> tuple[str, ...]:
     return (
         name_of(point.title or point.experiment_id),
         _day(point),
-        figure(point.overall_score),
+        figure(point.value),
         interval(point.confidence_interval),
         share(point.coverage),
         _change(point),
@@ -182,6 +207,12 @@ def _copies(series: ModelSeries) -> Iterator[str]:
             )
 
 
+def _lost(series: ModelSeries) -> Iterator[str]:
+    for point in series.points:
+        if point.lost is not None and point.lost.share > MANY_LOST:
+            yield f"{_day(point)}: {point.lost.told_of('the tutor')}"
+
+
 def _changes(series: ModelSeries) -> Iterator[str]:
     points = {each.experiment_id: each for each in series.points}
     for change in series.version_changes:
@@ -201,16 +232,27 @@ def _day(point: Point) -> str:
     return f"{point.created_at:%Y-%m-%d}"
 
 
-def _left_out(number: int) -> list[RenderableType]:
-    if not number:
-        return []
-    return [Text(), Text(f"{counted(number, 'older experiment')} left out.", style="dim")]
+def _notes(found: Timeseries) -> list[RenderableType]:
+    told = list(found.notes)
+    if found.left_out:
+        told.append(f"{counted(found.left_out, 'older experiment')} left out.")
+    return [Text(), *(Text(each, style="dim") for each in told)] if told else []
 
 
 @click.command()
 @click.argument("model", required=False)
 @store_option
 @profile_option
+@click.option(
+    "--figure",
+    "shown",
+    metavar="NAME",
+    default=OVERALL,
+    show_default=True,
+    help=f"The figure to follow: {OVERALL}, a vector, or {TURNS_KEPT}.",
+)
+@click.option("--turn", type=click.IntRange(min=1), help="One turn. Without it: all.")
+@dimension_option
 @click.option(
     "--changed",
     metavar="TIME",
@@ -222,6 +264,9 @@ def trends(
     model: str | None,
     store_url: str,
     profile: str | None,
+    shown: str,
+    turn: int | None,
+    dimension: str | None,
     changed: datetime | None,
     *,
     as_json: bool,
@@ -229,19 +274,29 @@ def trends(
     """Show each model's score over time, and where it changed.
 
     Each experiment is a point. Points compare only where profile, scenarios, prompt and parameters
-    are the same. With MODEL: every point, and the points before and after another version.
+    are the same. With MODEL: every point, and the points before and after another version. Turns
+    kept are those of experiments with several turns that have scores by `fidelity-1`.
     """
-    found = asyncio.run(_load(store_url, model, profile, changed))
+    read = partial(
+        timeseries,
+        model=model,
+        profile=profile,
+        filters=Filters(dimension=dimension),
+        figure=shown,
+        turn=turn,
+        changed=changed,
+    )
+    found = asyncio.run(_load(store_url, read))
     if as_json:
         click.echo(found.model_dump_json())
     elif model is None:
         standard_output().print(trends_table(found))
     else:
-        standard_output().print(model_trend_table(found.models[0], found.left_out))
+        standard_output().print(model_trend_table(found))
 
 
 async def _load(
-    store_url: str, model: str | None, profile: str | None, changed: datetime | None
+    store_url: str, read: Callable[[TimelineStore], Coroutine[Any, Any, Timeseries]]
 ) -> Timeseries:
     async with readable_store(store_url) as store:
-        return await timeseries(store, model, profile, changed=changed)
+        return await read(store)

@@ -31,6 +31,7 @@ from socratic_api.routes.query import (
     chosen_profile,
     chosen_results,
     chosen_time,
+    whole_number,
 )
 from socratic_api.routes.runs import MODEL
 from socratic_bench.errors import InvalidInput, UnknownExperiment
@@ -38,10 +39,13 @@ from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.results.cache.pools import KnownPools
 from socratic_bench.results.cache.scores import KnownScores
 from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.fidelity.fidelity import FIDELITY
 from socratic_bench.results.filters import written_time
 from socratic_bench.results.leaderboard.figures import ModelFigures
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
+from socratic_bench.results.trends.figures import TURNS_KEPT
 from socratic_bench.results.trends.timeseries import TimelineStore, Timeseries, timeseries
+from socratic_bench.scoring.profile import OVERALL
 
 _WEEK: Final = re.compile(r"[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])")
 _WEEKS_LISTED: Final = 520
@@ -204,6 +208,21 @@ CHANGED: Final = QueryParameter(
     {"type": "string"},
 )
 
+FIGURE: Final = QueryParameter(
+    "figure",
+    f"The figure to follow: a vector, or `{TURNS_KEPT}`, which needs scenarios of several turns "
+    f"and scores by a profile that counts breaks, `{FIDELITY}` unless another one is named.",
+    {"type": "string", "minLength": 1, "maxLength": 300, "default": OVERALL},
+)
+
+MOST_TURNS: Final = 1000
+
+TURN: Final = QueryParameter(
+    "turn",
+    "One turn: every figure is that of it alone.",
+    {"type": "integer", "minimum": 1, "maximum": MOST_TURNS},
+)
+
 KEY = "timeseries "
 """The cache key of all models; what is asked for follows, if anything."""
 
@@ -215,27 +234,40 @@ def timeseries_endpoints(store: TimelineStore, ready: ReadyBytes) -> list[ApiEnd
     async def show_timeseries(request: Request) -> Response:
         model, profile = chosen_name(request, "model"), chosen_profile(request)
         filters = replace(chosen_time(request), dimension=chosen_name(request, "dimension"))
+        figure = chosen_name(request, "figure") or OVERALL
+        turn = whole_number(request, "turn", default=0, low=1, high=MOST_TURNS) or None
         written = request.query_params.get("changed")
         changed = written_time("changed", written) if written else None
 
         async def encode() -> bytes:
-            found = await timeseries(store, model, profile, filters, known, changed=changed)
+            found = await timeseries(
+                store,
+                model,
+                profile,
+                filters,
+                known,
+                figure=figure,
+                turn=turn,
+                changed=changed,
+            )
             return to_json(found)
 
-        key = KEY + asked_key(
-            model, profile, *filters.key, changed.isoformat() if changed else None
-        )
+        asked = figure if figure != OVERALL else None, str(turn) if turn else None
+        at = changed.isoformat() if changed else None
+        key = KEY + asked_key(model, profile, *asked, at, *filters.key)
         return ready_response(request, await ready.get(key, encode))
 
     return [
         ApiEndpoint(
             "/api/timeseries",
             show_timeseries,
-            "Each model's score over time, with trends and change points: one point per experiment",
+            "Each model's score, or another figure, over time, with trends and change points: one "
+            "point per experiment",
             Timeseries,
-            parameters=(MODEL, PROFILE, DIMENSION, SINCE, UNTIL, CHANGED),
+            parameters=(MODEL, PROFILE, FIGURE, TURN, DIMENSION, SINCE, UNTIL, CHANGED),
             problems={
-                422: "A parameter is no id, name or time, or names what no experiment has",
+                422: "A parameter is no id, name or time, or names what no experiment has, or "
+                "there is no score by the profile",
                 503: "The store does not answer",
             },
             ready=partial(ready.fresh, KEY),

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import NormalDist
 from typing import Any, Final, TypeVar
@@ -143,6 +143,16 @@ class Difference:
     def is_real(self) -> bool:
         """Whether chance alone would seldom (5 %) make a difference of this size."""
         return self.p_value <= FAMILY_ERROR and bool(self.mean)
+
+    def times(self, unit: float) -> Difference:
+        """Return the difference on another scale, which is `unit` times as long, without spread."""
+        ends = self.interval
+        return replace(
+            self,
+            mean=None if self.mean is None else self.mean * unit,
+            interval=None if ends is None else (ends[0] * unit, ends[1] * unit),
+            spread=None,
+        )
 
 
 NO_DIFFERENCE: Final = Difference(0, None, None, 1.0)

@@ -197,9 +197,13 @@ def fidelity_difference(one: FidelityCounts, other: FidelityCounts) -> Differenc
     Both curves are those of the scenarios in which both have a run at risk. The models have the
     same horizon.
     """
-    common = at_risk(one.watched) & at_risk(other.watched)
-    curves = [survival(among(each.watched, common), one.horizon) for each in (one, other)]
-    first, second = curves
+    return watched_difference(one.watched, other.watched, one.horizon)
+
+
+def watched_difference(one: Watched[str], other: Watched[str], horizon: int) -> Difference:
+    """Return the same of the runs at risk and those that broke."""
+    common = at_risk(one) & at_risk(other)
+    first, second = (survival(among(each, common), horizon) for each in (one, other))
     if first is None or second is None:
         return NO_DIFFERENCE
     return linearised_difference(first.mean_share, second.mean_share)

@@ -27,6 +27,7 @@ import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from socratic_bench.domain.aggregates.linearised import Counted, Linearised, mean
@@ -160,6 +161,18 @@ def among(
 ) -> dict[Scenario, Sequence[Counted]]:
     """Return the counts of some of the scenarios."""
     return {scenario: turns for scenario, turns in watched.items() if scenario in scenarios}
+
+
+def added(one: Watched[Scenario], other: Watched[Scenario]) -> dict[Scenario, Sequence[Counted]]:
+    """Return the counts of the runs of both."""
+    found = dict(one)
+    for scenario, turns in other.items():
+        own = found.get(scenario, ())
+        found[scenario] = [
+            Counted(first.cases + second.cases, first.events + second.events)
+            for first, second in zip_longest(own, turns, fillvalue=Counted(0, 0))
+        ]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,8 @@ class ScenarioOutline(NamedTuple):
     said: str
     """In scenarios with the same name the student says the same."""
 
+    turns: int
+
 
 @dataclass(frozen=True, slots=True)
 class ExperimentOutline:
@@ -113,7 +115,9 @@ class ExperimentOutline:
             student=None if manifest.student is None else manifest.student.told,
             models=tuple(ModelOutline.of(model, asked) for model in manifest.models),
             scenarios=tuple(
-                ScenarioOutline(sys.intern(each.id), sys.intern(each.dimension), said[each.id])
+                ScenarioOutline(
+                    sys.intern(each.id), sys.intern(each.dimension), said[each.id], each.turns
+                )
                 for each in manifest.scenarios
             ),
             repeats=manifest.repeats,

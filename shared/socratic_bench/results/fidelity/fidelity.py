@@ -28,7 +28,7 @@ from socratic_bench.results.fidelity.tutors import (
     tutors_of,
 )
 from socratic_bench.results.filters import EVERYTHING, Filters
-from socratic_bench.results.formats import printable, share
+from socratic_bench.results.formats import printable
 from socratic_bench.results.leaderboard.leaderboard import (
     ExperimentSummary,
     Filtered,
@@ -114,7 +114,7 @@ async def fidelity(
     """
     if experiment == ALL:
         raise InvalidInput("experiment: one, and not `all`: turns kept compare within one alone")
-    _require_breaks(profile)
+    require_breaks(profile)
     selected = await _selected(store, experiment, profile, filters)
     newest = next((row[0] for row in selected.choice.rows.values()), None)
     found = None if newest is None else await store.experiment(newest.experiment_id)
@@ -124,7 +124,7 @@ async def fidelity(
     return await asyncio.to_thread(_table, selected, found.manifest)
 
 
-def _require_breaks(profile: str) -> None:
+def require_breaks(profile: str) -> None:
     """Raise InvalidInput for a profile that counts no breaks; one not installed may have scores."""
     try:
         counts = counts_breaks(profile)
@@ -307,13 +307,8 @@ def _cautions(
         yield f"{runs} pending. A run under way counts as lost after its last known turn."
     for each in models:
         if each.lost is not None and each.lost.share > MANY_LOST:
-            worst, best = each.lost.turns_kept
             no_half_life = " It has no half-life." if each.lost.share > TOO_MANY_LOST else ""
-            yield (
-                f"{printable(each.model_id)} lost {share(each.lost.share)} of its runs: the turns "
-                f"kept may be {worst:.1f} if each of them broke at once, and {best:.1f} if none "
-                f"did.{no_half_life}"
-            )
+            yield each.lost.told_of(printable(each.model_id)) + no_half_life
 
 
 def _are(count: int) -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.aggregates.linearised import Linearised
+from socratic_bench.results.formats import share
 
 Interval = tuple[float, float]
 
@@ -73,6 +74,14 @@ class LostRuns(BaseModel):
 
     turns_kept: Interval
     """If each of them broke in its first unwatched turn, and if none broke."""
+
+    def told_of(self, tutor: str) -> str:
+        """Say how far the end of these runs could move the turns kept."""
+        worst, best = self.turns_kept
+        return (
+            f"{tutor} lost {share(self.share)} of its runs: the turns kept may be {worst:.1f} if "
+            f"each of them broke at once, and {best:.1f} if none did."
+        )
 
 
 class MoreFigure(BaseModel):

@@ -166,7 +166,7 @@ def compared(
 def fidelity_figures(tutor: Tutor, place: Place | None) -> FidelityFigures:
     """Return the figures of a tutor's row."""
     counts, curve, key = tutor.counts, tutor.counts.curve, tutor.counts.key_curve
-    lost = _lost(counts)
+    lost = lost_figures(counts)
     return FidelityFigures(
         model_id=tutor.model.id,
         model_name=tutor.model.display_name,
@@ -229,7 +229,7 @@ def _happened(curve: Survival[str]) -> Linearised[str]:
     return Linearised(1 - left.value, {each: -moved for each, moved in left.deviations.items()})
 
 
-def _lost(counts: FidelityCounts) -> LostRuns | None:
+def lost_figures(counts: FidelityCounts) -> LostRuns | None:
     lost, runs = counts.lost.runs, sum(counts.runs.values())
     bounds = counts.bounds() if lost else None
     return None if bounds is None else LostRuns(runs=lost, share=lost / runs, turns_kept=bounds)

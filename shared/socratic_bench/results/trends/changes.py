@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import reduce
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
@@ -14,34 +15,35 @@ from socratic_bench.domain.aggregates.difference import (
     NO_DIFFERENCE,
     Difference,
     holm,
-    paired_difference,
 )
-from socratic_bench.domain.aggregates.parts import FigureSums
-from socratic_bench.domain.aggregates.run_scores import VectorScores
 from socratic_bench.domain.aggregates.trend import Trend, trend
 from socratic_bench.domain.experiment.outline import ExperimentOutline
-from socratic_bench.results.cache.scores import OverallScores
+from socratic_bench.results.cache.scores import ModelScores
 from socratic_bench.results.formats import p_value, room, signed
-from socratic_bench.scoring.profile import OVERALL
-from socratic_bench.scoring.profiles import known_composition
+from socratic_bench.results.trends.figures import SCORES, PointFigure, Wording
 
 
-def trend_finding(trend: Trend, points: int) -> str:
+def trend_finding(trend: Trend, points: int, words: Wording = SCORES) -> str:
     """Say whether the points rise or fall."""
     tested = f"{p_value(trend.p_value)}, {points} points"
     if not trend.is_real:
         return f"No clear rise or fall: chance may explain the order ({tested})."
     slope = f"{abs(trend.slope):.3f}"
     verb = "Rises" if trend.slope > 0 else "Falls"
-    return f"{verb} by {slope} a week, more than chance explains ({tested})."
+    return f"{verb} by {slope}{words.unit} a week, more than chance explains ({tested})."
 
 
 def change_finding(
-    difference: Difference, corrected: float, points: tuple[int, int], *, is_real: bool
+    difference: Difference,
+    corrected: float,
+    points: tuple[int, int],
+    words: Wording = SCORES,
+    *,
+    is_real: bool,
 ) -> str:
     """Compare the points after another version with those before: it claims no changed model."""
     if difference.mean is None:
-        return "No scenario has a score before and after: there is nothing to compare."
+        return f"No scenario has {words.one} before and after: there is nothing to compare."
     before, after = points
     tested = f"{p_value(corrected)}, {before} before and {after} after"
     size = signed(abs(difference.mean)).lstrip("+")
@@ -49,9 +51,10 @@ def change_finding(
     between = f" (95 % {signed(bounds[0])} to {signed(bounds[1])})" if bounds else ""
     if not difference.mean:
         may = f": the true difference may be up to {room(bounds)} either way" if bounds else ""
-        return f"The same score before and after, which is no proof of equality{may} ({tested})."
+        same = f"The same {words.noun} before and after"
+        return f"{same}, which is no proof of equality{may} ({tested})."
     word = "more" if difference.mean > 0 else "less"
-    size = f"{size} {word} after than before{between}"
+    size = f"{size}{words.unit} {word} after than before{between}"
     if is_real:
         return f"These experiments differ: {size} ({tested}, paired by scenario)."
     return f"{size}, which may be chance ({tested}, paired by scenario)."
@@ -137,9 +140,9 @@ class Measured(NamedTuple):
 
     experiment: ExperimentOutline
     profile: str
-    scores: OverallScores
+    scores: ModelScores
     versions: tuple[str, ...]
-    own: OverallScores
+    own: ModelScores
     """The scores of the answers that the experiment asked for itself: copies would agree with the
     points before. No scores where it has copies that cannot be told from the others."""
 
@@ -167,7 +170,7 @@ def benchmark_changes(one: Measured, other: Measured) -> tuple[BenchmarkPart, ..
 def changes(series: Sequence[Measured]) -> list[Change | None]:
     """Return the change at each point; None where it does not join the one before."""
     found = [
-        _difference(own.own.sums, before.scores.sums) if joined(own, before) else None
+        _difference(own.own.figure, before.scores.figure) if joined(own, before) else None
         for before, own in pairwise(series)
     ]
     p_values = iter(holm([each.p_value for each in found if each is not None]))
@@ -175,8 +178,8 @@ def changes(series: Sequence[Measured]) -> list[Change | None]:
     return [None, *told] if series else []
 
 
-def _difference(one: FigureSums[str] | None, other: FigureSums[str] | None) -> Difference:
-    return NO_DIFFERENCE if one is None or other is None else paired_difference(one, other)
+def _difference(one: PointFigure | None, other: PointFigure | None) -> Difference:
+    return NO_DIFFERENCE if one is None or other is None else one.less(other)
 
 
 def _change(difference: Difference, p_value: float) -> Change:
@@ -188,7 +191,7 @@ def _change(difference: Difference, p_value: float) -> Change:
     )
 
 
-def trends(series: Sequence[Measured]) -> Iterator[SeriesTrend]:
+def trends(series: Sequence[Measured], words: Wording) -> Iterator[SeriesTrend]:
     """Yield the trend of each stretch of points that join, if it has enough of them."""
     for stretch in stretches(series):
         scored = level_points(stretch)
@@ -202,11 +205,11 @@ def trends(series: Sequence[Measured]) -> Iterator[SeriesTrend]:
                 slope_per_week=found.slope,
                 p_value=found.p_value,
                 is_real=found.is_real,
-                finding=trend_finding(found, len(scored)),
+                finding=trend_finding(found, len(scored), words),
             )
 
 
-def version_changes(series: Sequence[Measured]) -> tuple[VersionChange, ...]:
+def version_changes(series: Sequence[Measured], words: Wording) -> tuple[VersionChange, ...]:
     """Compare the points on both sides of each change of version, within joined stretches."""
     found: list[tuple[list[Measured], list[Measured], Difference]] = []
     for stretch in stretches(series):
@@ -223,13 +226,17 @@ def version_changes(series: Sequence[Measured]) -> tuple[VersionChange, ...]:
         ]
     p_values = holm([difference.p_value for _, _, difference in found])
     return tuple(
-        _version_change(before, after, difference, p_value)
+        _version_change(before, after, difference, p_value, words)
         for (before, after, difference), p_value in zip(found, p_values, strict=True)
     )
 
 
 def _version_change(
-    before: Sequence[Measured], after: Sequence[Measured], difference: Difference, p_value: float
+    before: Sequence[Measured],
+    after: Sequence[Measured],
+    difference: Difference,
+    p_value: float,
+    words: Wording,
 ) -> VersionChange:
     is_real = p_value <= FAMILY_ERROR and bool(difference.mean)
     points = (len(before), len(after))
@@ -243,7 +250,7 @@ def _version_change(
         interval=difference.interval,
         p_value=p_value,
         is_real=is_real,
-        finding=change_finding(difference, p_value, points, is_real=is_real),
+        finding=change_finding(difference, p_value, points, words, is_real=is_real),
     )
 
 
@@ -262,30 +269,25 @@ def stretches(series: Sequence[Measured]) -> Iterator[list[Measured]]:
 def level_points(stretch: Iterable[Measured]) -> list[Measured]:
     """Return the points that count where a point is the unit of a test.
 
-    They have a score, and an answer that is no copy: copies alone repeat an earlier point.
+    They have the figure, and an answer that is no copy: copies alone repeat an earlier point.
     """
     return [
         each
         for each in stretch
-        if each.scores.overall.mean is not None
-        and not 0 < each.scores.answers <= each.scores.reused
+        if each.scores.figure is not None and not 0 < each.scores.answers <= each.scores.reused
     ]
 
 
 def level(point: Measured) -> float:
-    """Return the overall score of a point that has one."""
-    mean = point.scores.overall.mean
-    return 0.0 if mean is None else mean
+    """Return the figure of a point that has one."""
+    return 0.0 if point.scores.figure is None else point.scores.figure.value
 
 
-def _together(points: Sequence[Measured], *, own: bool = False) -> FigureSums[str]:
-    """Return the sums of the overall scores of several points of one model and profile.
+def _together(points: Sequence[Measured], *, own: bool = False) -> PointFigure | None:
+    """Return the figure of several points of one model and profile.
 
     `own` leaves out copies of earlier answers.
     """
-    scores: VectorScores[str] = VectorScores()
-    for point in points:
-        found = (point.own if own else point.scores).scores
-        if found is not None:
-            scores.add(found)
-    return FigureSums.of(scores, OVERALL, known_composition(points[0].profile))
+    every = ((point.own if own else point.scores).figure for point in points)
+    known = [each for each in every if each is not None]
+    return reduce(lambda one, other: one.with_runs_of(other), known) if known else None

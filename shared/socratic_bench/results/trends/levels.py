@@ -15,6 +15,7 @@ from socratic_bench.domain.aggregates.level_difference import (
 )
 from socratic_bench.results.formats import figure, moment, p_value, signed
 from socratic_bench.results.trends.changes import Measured, level, level_points, stretches
+from socratic_bench.results.trends.figures import SCORES, Wording
 
 
 class SeriesChangePoint(BaseModel):
@@ -51,15 +52,17 @@ class SeriesChangePoint(BaseModel):
     """The test in one sentence."""
 
 
-def change_points(series: Sequence[Measured]) -> Iterator[SeriesChangePoint]:
+def change_points(series: Sequence[Measured], words: Wording) -> Iterator[SeriesChangePoint]:
     """Yield the change point of each stretch of points that join, if it has enough of them."""
     for stretch in stretches(series):
         points = level_points(stretch)
         if found := change_point([level(each) for each in points]):
-            yield _series_change_point(points, found)
+            yield _series_change_point(points, found, words)
 
 
-def _series_change_point(points: Sequence[Measured], found: ChangePoint) -> SeriesChangePoint:
+def _series_change_point(
+    points: Sequence[Measured], found: ChangePoint, words: Wording
+) -> SeriesChangePoint:
     times = [each.experiment.created_at for each in points]
     around = times[found.before - 1], times[found.before]
     bounds = times[found.earliest - 1], times[found.latest]
@@ -76,7 +79,7 @@ def _series_change_point(points: Sequence[Measured], found: ChangePoint) -> Seri
         difference=found.difference,
         p_value=found.p_value,
         is_real=found.is_real,
-        finding=change_point_finding(found, len(points), around, bounds),
+        finding=change_point_finding(found, len(points), around, bounds, words),
     )
 
 
@@ -85,6 +88,7 @@ def change_point_finding(
     points: int,
     around: tuple[datetime, datetime],
     bounds: tuple[datetime, datetime],
+    words: Wording = SCORES,
 ) -> str:
     """Say between which points the series moved to another level, and within which dates."""
     if not found.is_real:
@@ -93,7 +97,7 @@ def change_point_finding(
     verb = "Rises" if found.difference > 0 else "Falls"
     tested = f"{p_value(found.p_value)}, {found.before} before and {points - found.before} after"
     return (
-        f"{verb} by {figure(abs(found.difference))} between {_span(around)} "
+        f"{verb} by {figure(abs(found.difference))}{words.unit} between {_span(around)} "
         f"(95 % between {_span(bounds)}), more than chance explains ({tested})."
     )
 
@@ -142,7 +146,7 @@ class DetectableChange(BaseModel):
     """The same in one sentence."""
 
 
-def detectable_changes(series: Sequence[Measured]) -> Iterator[DetectableChange]:
+def detectable_changes(series: Sequence[Measured], words: Wording) -> Iterator[DetectableChange]:
     """Yield the minimal detectable change of each stretch, if it has enough points."""
     for stretch in stretches(series):
         points = level_points(stretch)
@@ -153,19 +157,22 @@ def detectable_changes(series: Sequence[Measured]) -> Iterator[DetectableChange]
                 until=points[-1].experiment.created_at,
                 points=len(points),
                 least=least,
-                finding=detectable_finding(least, len(points)),
+                finding=detectable_finding(least, len(points), words),
             )
 
 
-def detectable_finding(least: float, points: int) -> str:
+def detectable_finding(least: float, points: int, words: Wording = SCORES) -> str:
     """Say which step these points would show."""
+    step = f"{figure(least)}{words.unit}"
     return (
-        f"{points} points like these show a step of {figure(least)} between their halves with "
+        f"{points} points like these show a step of {step} between their halves with "
         "80 % power, at 5 %; they may miss a smaller one."
     )
 
 
-def date_difference(series: Sequence[Measured], changed: datetime) -> DateDifference:
+def date_difference(
+    series: Sequence[Measured], changed: datetime, words: Wording
+) -> DateDifference:
     """Compare the points before and after a date, within the stretch of points around it."""
     before: list[float] = []
     after: list[float] = []
@@ -184,11 +191,16 @@ def date_difference(series: Sequence[Measured], changed: datetime) -> DateDiffer
         interval=None if found is None else found.interval,
         p_value=1.0 if found is None else found.p_value,
         is_real=found is not None and found.is_real,
-        finding=date_finding(found, changed, (len(before), len(after))),
+        finding=date_finding(found, changed, (len(before), len(after)), words),
     )
 
 
-def date_finding(found: LevelDifference | None, changed: datetime, points: tuple[int, int]) -> str:
+def date_finding(
+    found: LevelDifference | None,
+    changed: datetime,
+    points: tuple[int, int],
+    words: Wording = SCORES,
+) -> str:
     """Compare the points after a date with those before, in one sentence."""
     date = moment(changed).removesuffix(" 00:00 UTC")
     before, after = points
@@ -206,7 +218,7 @@ def date_finding(found: LevelDifference | None, changed: datetime, points: tuple
     between = f" (95 % {signed(bounds[0])} to {signed(bounds[1])})" if bounds else ""
     word = "more" if found.difference > 0 else "less"
     verdict = "more than chance explains" if found.is_real else "which may be chance"
-    size = f"{figure(abs(found.difference))} {word} after {date} than before{between}"
+    size = f"{figure(abs(found.difference))}{words.unit} {word} after {date} than before{between}"
     return f"{size}, {verdict} ({tested})."
 
 

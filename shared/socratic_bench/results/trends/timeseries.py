@@ -1,4 +1,4 @@
-"""Each model's score over time, in the shape of `/api/timeseries`: one point per experiment."""
+"""A figure of each model over time, in the shape of `/api/timeseries`: one point per experiment."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.experiment.outline import ExperimentOutline, ModelOutline
 from socratic_bench.domain.identifiers import run_id
-from socratic_bench.errors import UnknownModel
+from socratic_bench.errors import BrokenPlugin, UnknownModel, UnknownProfile
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.results.cache.pools import own_answers
@@ -21,11 +21,14 @@ from socratic_bench.results.cache.scores import (
     NO_SCORES,
     ExperimentScores,
     KnownScores,
-    OverallScores,
+    ModelScores,
     model_scores,
     read_scores,
 )
 from socratic_bench.results.experiment_choice import ResultStore, cells_under, scored_by
+from socratic_bench.results.fidelity.fidelity import FIDELITY, counts_breaks, require_breaks
+from socratic_bench.results.fidelity.figures import LostRuns
+from socratic_bench.results.fidelity.text_formats import DEPARTS, LAPSE
 from socratic_bench.results.filters import EVERYTHING, Filters
 from socratic_bench.results.trends.changes import (
     BenchmarkPart,
@@ -39,6 +42,12 @@ from socratic_bench.results.trends.changes import (
     trends,
     version_changes,
 )
+from socratic_bench.results.trends.figures import (
+    TURNS_KEPT,
+    FigureChoice,
+    KnownFigures,
+    TurnsKeptFigure,
+)
 from socratic_bench.results.trends.levels import (
     DateDifference,
     DetectableChange,
@@ -47,6 +56,7 @@ from socratic_bench.results.trends.levels import (
     date_difference,
     detectable_changes,
 )
+from socratic_bench.scoring.profile import OVERALL
 from socratic_bench.scoring.profiles import known_composition
 from socratic_bench.version import __version__
 
@@ -71,11 +81,19 @@ class Point(BaseModel):
     between two points that do not join would show a change of the benchmark as one of the model."""
 
     overall_score: float | None
+    """The overall score, whatever the figure of the series."""
+
+    value: float | None
+    """The figure of the series: a score, or turns kept."""
+
     confidence_interval: tuple[float, float] | None
-    """95 %, clustered by scenario; null with fewer than five scenarios."""
+    """Of the value: 95 %, clustered by scenario; null with fewer than five scenarios."""
 
     coverage: float | None
     total_runs: int
+    lost: LostRuns | None = Field(default=None, exclude_if=lambda each: each is None)
+    """Runs lost to turns kept; left out without one, and with another figure."""
+
     benchmark_changed: tuple[BenchmarkPart, ...] = Field(
         default=(), exclude_if=lambda parts: not parts
     )
@@ -132,12 +150,32 @@ class Timeseries(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
+    figure: str
+    """`overall`, a vector, or `turns-kept`."""
+
+    turn: int | None
+    """The turn that the figure is of alone; null: all turns."""
+
+    dimension: str | None
+    greatest: float
+    """The greatest value that a point may have: 1, or the last turn in which a run can break."""
+
     models: tuple[ModelSeries, ...]
     experiments: int
     """Experiments with a point."""
 
     left_out: int
     """Older experiments, beyond what one answer holds."""
+
+    known_figures: tuple[str, ...]
+    """The figures that may be asked for."""
+
+    known_turns: int
+    """The turns of the longest scenario."""
+
+    known_dimensions: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What a reader must know of the figure, a sentence each."""
 
     version: str = __version__
     """The version of Socratic Bench that made the answer."""
@@ -154,37 +192,88 @@ async def timeseries(
     filters: Filters = EVERYTHING,
     known: KnownScores | None = None,
     *,
+    figure: str = OVERALL,
+    turn: int | None = None,
     changed: datetime | None = None,
 ) -> Timeseries:
     """Return the points of all models, or of one. Raises UnknownModel, NoScores, InvalidInput.
 
     A point is by its experiment's own profile, or by `profile`: then experiments without scores by
-    it have none. Of `filters`, the time chooses the points, and a dimension their scores: changes
-    and trends are those of the dimension. The newest MOST_POINTS experiments have points, and fewer
-    where their cells are many. `known` keeps the scores of all models for the next call. Points
-    before `changed` are compared with those at it or later.
+    it have none. Turns kept are by FIDELITY unless `profile` names another one. Of `filters`, the
+    time chooses the points, and a dimension their scores, as `turn` does: changes and trends are
+    those of the dimension. Experiments that do not plan for the figure have no point. The newest
+    MOST_POINTS experiments have points, and fewer where their cells are many. `known` keeps the
+    scores of all models for the next call. Points before `changed` are compared with those at it or
+    later.
     """
+    choice = FigureChoice(figure, turn, filters.dimension)
     every = await store.outlines()
     asking = [each for each in every if model is None or model in each.model_ids]
     if model is not None and not asking:
         raise UnknownModel(f"no experiment of this store has a model {model!r}")
     asking = list(replace(filters, models=()).fitting(asking))
+    figures = await _known_figures(store, asking[:MOST_POINTS], profile)
+    if choice.is_turns_kept:
+        profile = profile or FIDELITY
+        require_breaks(profile)
+    asking = choice.fitting(asking, profile)
     if profile is not None:
         ids = [each.experiment_id for each in asking[:MOST_POINTS]]
         scored = set(await scored_by(store, ids, profile))
         asking = [each for each in asking if each.experiment_id in scored]
     newest = asking[:MOST_POINTS]
-    if model is None and known is not None and not filters:
+    if model is None and known is not None and not filters and choice == FigureChoice():
         scores = await known.of_all_models(store, newest, profile)
     else:
-        scores = await read_scores(store, newest, profile, model, filters.dimension)
+        scores = await read_scores(store, newest, profile, choice, model)
     shown = [each for each in reversed(newest) if each.experiment_id in scores]
+    chosen = Chosen(model, profile, choice, changed)
     versions = {} if model is None else await _versions(store, model, shown)
-    own = {} if model is None else await _own(store, model, shown, scores, profile)
-    series = await asyncio.to_thread(
-        _series, shown, scores, (model, profile), versions, own, changed
+    own = {} if model is None else await _own(store, model, shown, scores, chosen)
+    series = await asyncio.to_thread(_series, shown, scores, chosen, versions, own)
+    return Timeseries(
+        figure=figure,
+        turn=turn,
+        dimension=filters.dimension,
+        greatest=max(map(choice.horizon, shown), default=1) if choice.is_turns_kept else 1,
+        models=series,
+        experiments=len(shown),
+        left_out=len(asking) - len(shown),
+        known_figures=figures.names,
+        known_turns=figures.turns,
+        known_dimensions=figures.dimensions,
+        notes=(*([LAPSE, DEPARTS] if choice.is_turns_kept else ()), *choice.sentences()),
     )
-    return Timeseries(models=series, experiments=len(shown), left_out=len(asking) - len(shown))
+
+
+class Chosen(NamedTuple):
+    """What a reader asks for."""
+
+    model: str | None
+    profile: str | None
+    """The profile, if it is not each experiment's own."""
+
+    choice: FigureChoice
+    changed: datetime | None
+
+
+async def _known_figures(
+    store: ResultStore, experiments: Sequence[ExperimentOutline], profile: str | None
+) -> KnownFigures:
+    """Return what a series of these experiments can show."""
+    several = [
+        each.experiment_id for each in experiments if FigureChoice(TURNS_KEPT).scenarios(each)
+    ]
+    scored = await store.scored_profiles(several) if several else {}
+    keeps_turns = any((profile or FIDELITY) in names for names in scored.values())
+    return KnownFigures.of(experiments, profile, keeps_turns=keeps_turns and _counts(profile))
+
+
+def _counts(profile: str | None) -> bool:
+    try:
+        return profile is None or counts_breaks(profile)
+    except (UnknownProfile, BrokenPlugin):
+        return False
 
 
 async def _versions(
@@ -220,19 +309,19 @@ async def _own(
     model: str,
     experiments: Iterable[ExperimentOutline],
     scores: Mapping[str, ExperimentScores],
-    profile: str | None,
-) -> dict[str, OverallScores]:
+    chosen: Chosen,
+) -> dict[str, ModelScores]:
     """Return the scores of a model's own answers where an experiment has copies besides."""
     own = {}
     for each in experiments:
         found = scores[each.experiment_id].models.get(model, NO_SCORES)
         if not 0 < found.reused < found.answers:
             continue
-        shown = profile or each.profile
+        shown = chosen.profile or each.profile
         cells = await store.cells([each.experiment_id], model)
         asked = await own_answers(store, each.experiment_id, cells_under(cells, shown))
         own[each.experiment_id] = await asyncio.to_thread(
-            model_scores, asked, known_composition(shown), each.cluster_of
+            model_scores, asked, known_composition(shown), each, chosen.choice
         )
     return own
 
@@ -240,17 +329,14 @@ async def _own(
 def _series(
     experiments: Iterable[ExperimentOutline],
     scores: Mapping[str, ExperimentScores],
-    chosen: tuple[str | None, str | None],
+    chosen: Chosen,
     versions: Mapping[str, tuple[str, ...]],
-    own_scores: Mapping[str, OverallScores],
-    changed: datetime | None,
+    own_scores: Mapping[str, ModelScores],
 ) -> tuple[ModelSeries, ...]:
     """Return the series of each model; `experiments` come oldest first. `own_scores` are those of
     answers that are no copies, by experiment, where it has both.
-
-    `chosen` is the one model, if any, and the profile, if it is not each experiment's own.
     """
-    model, profile = chosen
+    model, changed, words = chosen.model, chosen.changed, chosen.choice.wording
     series: defaultdict[str, list[Measured]] = defaultdict(list)
     newest: dict[str, ModelOutline] = {}
     for experiment in experiments:
@@ -263,7 +349,7 @@ def _series(
                 without_copies = own_scores.get(
                     experiment.experiment_id, NO_SCORES if own.reused else own
                 )
-                shown = profile or experiment.profile
+                shown = chosen.profile or experiment.profile
                 measured = Measured(experiment, shown, own, named, without_copies)
                 series[asked.id].append(measured)
                 newest[asked.id] = asked
@@ -274,11 +360,11 @@ def _series(
             model_name=shown_models[each].display_name,
             kind="reference" if is_reference(shown_models[each]) else "model",
             points=tuple(_points(series[each])),
-            trends=tuple(trends(series[each])),
-            change_points=tuple(change_points(series[each])),
-            detectable_changes=tuple(detectable_changes(series[each])),
-            date_difference=None if changed is None else date_difference(series[each], changed),
-            version_changes=version_changes(series[each]),
+            trends=tuple(trends(series[each], words)),
+            change_points=tuple(change_points(series[each], words)),
+            detectable_changes=tuple(detectable_changes(series[each], words)),
+            date_difference=date_difference(series[each], changed, words) if changed else None,
+            version_changes=version_changes(series[each], words),
         )
         for each in sorted(series)
     )
@@ -287,7 +373,7 @@ def _series(
 def _points(series: Sequence[Measured]) -> Iterator[Point]:
     before: Measured | None = None
     for own, change in zip(series, changes(series), strict=True):
-        experiment, overall = own.experiment, own.scores.overall
+        experiment, figure = own.experiment, own.scores.figure
         yield Point(
             experiment_id=experiment.experiment_id,
             title=experiment.name or experiment.occasion,
@@ -295,10 +381,12 @@ def _points(series: Sequence[Measured]) -> Iterator[Point]:
             profile=own.profile,
             conditions_id=experiment.conditions_id,
             joins=before is not None and joined(own, before),
-            overall_score=overall.mean,
-            confidence_interval=overall.interval,
+            overall_score=own.scores.overall,
+            value=None if figure is None else figure.value,
+            confidence_interval=None if figure is None else figure.interval,
             coverage=own.scores.coverage,
             total_runs=own.scores.runs,
+            lost=figure.lost if isinstance(figure, TurnsKeptFigure) else None,
             benchmark_changed=() if before is None else benchmark_changes(before, own),
             change=change,
             model_versions=own.versions,

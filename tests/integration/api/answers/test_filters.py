@@ -12,6 +12,7 @@ import pytest
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.contract.store.facts import a_response
+from tests.dashboard.pressed_runs import TWO, filled
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 from tests.integration.api.conftest import opened
 
@@ -183,6 +184,29 @@ async def test_a_time_chooses_the_points_of_a_trend_and_a_dimension_its_scores(
     assert none["models"] == []
     assert wrong.status_code == 422
     assert wrong.json()["detail"].startswith("dimension: ")
+
+
+@pytest.mark.usefixtures("weeks")
+async def test_each_figure_of_a_trend_is_an_answer_of_its_own(
+    client: httpx.AsyncClient, store: SqlStore
+):
+    for week in range(2):
+        await filled(store, TWO, week=week)
+    asked = {"model": "p/breaks"}
+
+    async def values(**more: str) -> list[float]:
+        answer = await client.get("/api/timeseries", params={**asked, **more})
+        [series] = answer.raise_for_status().json()["models"]
+        return [point["value"] for point in series["points"]]
+
+    # LL.. and .LL. break in turns 1 and 2, and keep half of their turns.
+    assert await values(figure="turns-kept") == [0.5, 0.5]
+    assert await values(figure="kept", turn="2") == [0, 0]
+    assert await values(turn="4") == [1, 1]
+    assert await values() == [0.5, 0.5]
+    for wrong, named in ({"figure": "turns-kept", "turn": "1"}, "turn"), ({"turn": "0"}, "turn"):
+        answer = await client.get("/api/timeseries", params={**asked, **wrong})
+        assert (answer.status_code, answer.json()["detail"].split(":")[0]) == (422, named)
 
 
 async def test_experiments_are_searched_by_words_and_by_time(

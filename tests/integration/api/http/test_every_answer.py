@@ -226,6 +226,7 @@ ASKED: list[tuple[str, str, dict[str, Any] | None, str]] = [
     ("GET", "/api/export?format=pdf", None, "/api/export"),
     ("GET", "/api/timeseries", None, "/api/timeseries"),
     ("GET", "/api/timeseries?model=none", None, "/api/timeseries"),
+    ("GET", "/api/timeseries?figure=none", None, "/api/timeseries"),
     ("GET", "/api/detailed-results", None, "/api/detailed-results"),
     ("GET", "/api/detailed-results?model=none", None, "/api/detailed-results"),
     ("GET", "/runs/run-nowhere/turns", None, "/runs/{run_id}/turns"),

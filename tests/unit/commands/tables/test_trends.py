@@ -32,9 +32,9 @@ async def test_a_fall_says_that_two_experiments_differ_not_that_the_model_change
         await measure(store, week, score, version=f"v{week}")
 
     every = await timeseries(store)
-    [series] = (await timeseries(store, MODEL)).models
+    one = await timeseries(store, MODEL)
 
-    for text in (text_of(trends_table(every)), text_of(model_trend_table(series, 0))):
+    for text in (text_of(trends_table(every)), text_of(model_trend_table(one))):
         assert re.search(r"\u22120\.(29|30|31)\*", text)
         assert DIFFER in text
         assert "since the change" not in text
@@ -49,8 +49,8 @@ async def test_a_change_point_is_one_line_of_its_model(store: MemoryStore) -> No
     lines = text_of(trends_table(every)).splitlines()
     [line] = [each for each in lines if "Falls by 0.20" in each]
     assert line.startswith("hosted/tutor, 2026-03-02 to 2026-04-27: Falls by 0.20 between 2026-03-")
-    [series] = (await timeseries(store, MODEL)).models
-    assert line.removeprefix("hosted/tutor, ") in text_of(model_trend_table(series, 0))
+    one = await timeseries(store, MODEL)
+    assert line.removeprefix("hosted/tutor, ") in text_of(model_trend_table(one))
 
 
 async def test_the_detectable_change_is_that_of_the_newest_points_that_join(
@@ -58,9 +58,9 @@ async def test_the_detectable_change_is_that_of_the_newest_points_that_join(
 ) -> None:
     for week in range(5):
         await measure(store, week, 0.7)
-    [series] = (await timeseries(store, MODEL)).models
-    [least] = series.detectable_changes
-    assert least.finding in text_of(model_trend_table(series, 0))
+    one = await timeseries(store, MODEL)
+    [least] = one.models[0].detectable_changes
+    assert least.finding in text_of(model_trend_table(one))
     shown = text_of(trends_table(await timeseries(store)))
     assert shown.splitlines()[1].rstrip().endswith(f" {least.least:.2f}")
     assert DETECTABLE in shown

@@ -645,9 +645,11 @@ export interface Point {
   conditions_id: string;
   joins: boolean;
   overall_score: number | null;
+  value: number | null;
   confidence_interval: [number, number] | null;
   coverage: number | null;
   total_runs: number;
+  lost?: LostRuns | null;
   benchmark_changed?: ("profile" | "scenarios" | "prompt or parameters")[];
   change: Change | null;
   reused?: number;
@@ -997,9 +999,17 @@ export interface Submission {
 export type SubmittedConfig = Record<string, unknown>;
 
 export interface Timeseries {
+  figure: string;
+  turn: number | null;
+  dimension: string | null;
+  greatest: number;
   models: ModelSeries[];
   experiments: number;
   left_out: number;
+  known_figures: string[];
+  known_turns: number;
+  known_dimensions: string[];
+  notes: string[];
   version?: string;
 }
 
