@@ -14,6 +14,7 @@ from socratic_bench.results.trends.timeseries import timeseries
 from tests.contract.store.facts import a_response, a_score, record_unleased
 from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
 from tests.dashboard.conftest import Visit
+from tests.dashboard.pressed_runs import TWO, filled
 from tests.dashboard.seeding import MONDAY, SCENARIOS, seed, tutors
 
 if TYPE_CHECKING:
@@ -136,6 +137,57 @@ async def test_a_trend_is_told_as_the_api_tells_it(store: SqlStore, visit: Visit
     assert detectable.endswith(series.detectable_changes[0].finding)
 
 
+async def test_turns_kept_or_one_turn_is_chosen_and_drawn_on_its_own_scale(
+    store: SqlStore, visit: Visit, address: str
+):
+    worse = {"p/breaks": ["....", "...."], "p/keeps": ["....", ".?.."]}
+    for week in range(9):
+        await filled(store, worse if week < 4 else TWO, week=week)
+    [series] = (await timeseries(store, "p/breaks", figure="turns-kept")).models
+    [point] = series.change_points
+    page = await visit("/trends.html?model=p/breaks")
+    await points_of(page)
+    assert await page.locator("#figure option").all_text_contents() == [
+        *("Score", "kept", "Turns kept")
+    ]
+
+    await page.locator("#figure").select_option("turns-kept")
+    await page.locator("#chart .label", has_text="Turns kept").wait_for()
+
+    assert page.url == f"{address}/trends.html?model=p%2Fbreaks&figure=turns-kept"
+    told = await points_of(page)
+    assert ": 3.00 (95 % 2." in told[3]
+    assert ": 0.50 (95 % 0." in told[4]
+    assert "\u22122.50 from the point before, these two experiments differ" in told[4]
+    ticks = await page.locator("#chart .label.quiet").all_text_contents()
+    assert [each for each in ticks if each[0] in "-0123."][:4] == ["0", "1", "2", "3"]
+    [mark] = await page.locator("#told-changes li").all_inner_texts()
+    assert mark == f"A {point.finding}"
+    assert "Falls by 2.50 turns between" in mark
+    assert "two in a row are a break." in await page.locator("#notes").inner_text()
+    assert await page.locator("th.score").inner_text() == "Turns kept"
+    assert await page.locator("#turn-choice").is_hidden()
+
+    await page.goto(f"{address}/trends.html?model=p/keeps&figure=turns-kept")
+    assert "50 % of the runs lost" in (await points_of(page))[0]
+
+    await page.locator("#figure").select_option("kept")
+    await page.locator("#turn").select_option("2")
+    await page.locator("#chart .label", has_text="kept, turn 2").wait_for()
+    assert ": 0.50 (95 % 0." in (await points_of(page))[4]
+    await page.locator("#dimension").select_option("student")
+    await page.locator("#notes", has_text="turn 2 of dimension student alone").wait_for()
+
+
+async def test_a_figure_that_is_not_there_shows_no_other_one(store: SqlStore, visit: Visit):
+    await weeks(store, 2)
+    page = await visit("/trends.html?figure=turns-kept", quiet=False)
+
+    await page.locator("#away", has_text="no experiment has a scenario of several turns").wait_for()
+
+    assert await page.locator("#trends").is_hidden()
+
+
 async def test_tutors_are_chosen_by_link_or_list_and_stand_in_the_address(
     store: SqlStore, visit: Visit, address: str
 ):
@@ -184,4 +236,9 @@ async def test_axe_finds_nothing_on_the_page_of_trends(
 ):
     await weeks(store, 6, models=6, changed=2)
 
-    await assert_accessible(visit, looks, {f"/trends.html?model={MODEL}": POINTS})
+    for week in range(2):
+        await filled(store, TWO, week=week)
+
+    shown = {f"/trends.html?model={MODEL}": POINTS}
+    shown["/trends.html?model=p/breaks&figure=turns-kept"] = POINTS
+    await assert_accessible(visit, looks, shown)

@@ -1,9 +1,16 @@
-// The page of scores over time: one tutor in full, all of them at a glance.
+// The page of scores, or another figure, over time: one tutor in full, all of them at a glance.
 
 import { copyButton } from "../components/copy_button";
 import { Frame } from "../components/figures/frame";
 import { sourceOf, type Cited } from "../components/figures/source";
-import { marksOf, newestOf, trendsTold } from "../components/trends/series";
+import {
+  figureTold,
+  marksOf,
+  newestOf,
+  shownTold,
+  trendsTold,
+  TURNS_KEPT,
+} from "../components/trends/series";
 import { drawSmall, drawTrend } from "../components/trends/trend_figure";
 import { trendCsv, trendTable } from "../components/trends/trend_table";
 import { ApiProblem, read } from "../lib/api";
@@ -13,7 +20,13 @@ import { clockTime, counted, interval, score, shortened, signed } from "../lib/f
 import { Refreshing } from "../lib/refreshing";
 
 const FILTER_FROM = 10;
-const FIELDS = ["model", "profile", "changed", "q"] as const;
+const FIELDS = ["model", "figure", "turn", "dimension", "profile", "changed", "q"] as const;
+
+/** Turns kept are those of whole runs, and another profile has other vectors. */
+const RESETS: Readonly<Record<string, Partial<View>>> = {
+  figure: { turn: "" },
+  profile: { figure: "", turn: "" },
+};
 
 type View = Record<(typeof FIELDS)[number], string>;
 
@@ -45,11 +58,13 @@ class TrendsPage {
 
   start(): void {
     byId("chart").append(this.#frame.node);
-    byId("points-head").append(copyButton(() => (this.#chosen ? trendCsv(this.#chosen) : [])));
-    for (const name of ["model", "profile"] as const) {
+    byId("points-head").append(
+      copyButton(() => (this.#chosen && this.#every ? trendCsv(this.#chosen, this.#every) : [])),
+    );
+    for (const name of ["model", "figure", "turn", "dimension", "profile"] as const) {
       const select = byId(name, HTMLSelectElement);
       select.addEventListener("change", () => {
-        this.#choose({ ...this.#view, [name]: select.value });
+        this.#choose({ ...this.#view, ...RESETS[name], [name]: select.value });
       });
     }
     const changed = byId("changed", HTMLInputElement);
@@ -100,8 +115,9 @@ class TrendsPage {
 
   /** Versions are known of one model alone, so that one is asked for by itself. */
   async #ask(isCurrent: () => boolean): Promise<void> {
-    const { profile, changed } = this.#view;
-    const all = await read("/api/timeseries", { profile }, this.#etags[0] ?? null);
+    const { profile, changed, figure, turn, dimension } = this.#view;
+    const shown = { profile, figure, turn, dimension };
+    const all = await read("/api/timeseries", shown, this.#etags[0] ?? null);
     if (!isCurrent()) return;
     if (all.data) this.#every = all.data;
     const every = this.#every;
@@ -110,7 +126,7 @@ class TrendsPage {
     if (model) {
       const one = await read(
         "/api/timeseries",
-        { model, profile, changed },
+        { ...shown, model, changed },
         this.#etags[1] ?? null,
       );
       if (!isCurrent()) return;
@@ -142,8 +158,33 @@ class TrendsPage {
     );
     select.replaceChildren(...options);
     select.value = model;
+    this.#showChoices(every);
     if (this.#chosen) this.#showChosen(this.#chosen, every);
     this.#showAll();
+  }
+
+  /** The figures, turns and dimensions that there are; a choice of one is none. */
+  #showChoices({
+    known_figures: figures,
+    known_turns: turns,
+    known_dimensions: all,
+  }: Timeseries): void {
+    const { figure, turn, dimension } = this.#view;
+    const numbers = Array.from({ length: turns }, (_, at) => String(at + 1));
+    const choices = {
+      figure: figures.map((name) => [name === "overall" ? "" : name, figureTold(name)] as const),
+      turn: [["", "all"] as const, ...numbers.map((each) => [each, each] as const)],
+      dimension: [["", "all"] as const, ...all.map((each) => [each, shortened(each, 30)] as const)],
+    };
+    for (const [name, options] of Object.entries(choices)) {
+      const select = byId(name, HTMLSelectElement);
+      select.replaceChildren(...options.map(([value, text]) => element("option", { value }, text)));
+    }
+    byId("figure", HTMLSelectElement).value = figure === "overall" ? "" : figure;
+    byId("turn", HTMLSelectElement).value = turn;
+    byId("dimension", HTMLSelectElement).value = dimension;
+    toggle(byId("turn-choice"), turns > 1 && figure !== TURNS_KEPT);
+    toggle(byId("dimension-choice"), all.length > 1);
   }
 
   #showChosen(series: ModelSeries, every: Timeseries): void {
@@ -151,6 +192,7 @@ class TrendsPage {
     const tag =
       series.kind === "model" ? [] : [element("small", { class: "tag" }, ` ${series.kind}`)];
     byId("chosen-heading").replaceChildren(name, ...tag);
+    say(byId("notes"), every.notes.join(" "));
     toggle(byId("lone"), series.points.length === 1);
     const trends = trendsTold(series);
     byId("told-trends").replaceChildren(...trends.map((text) => element("li", {}, text)));
@@ -160,22 +202,23 @@ class TrendsPage {
         element("li", { class: kind }, element("b", {}, letter), ` ${told}`),
       ),
     );
-    byId("points").replaceChildren(trendTable(series));
+    byId("points").replaceChildren(trendTable(series, every));
     const points: Cited[] = series.points.toReversed();
     const profiles = [...new Set(series.points.map(({ profile }) => profile))];
     const newest = newestOf(series);
-    const latest = newest ? `, the newest ${score(newest.overall_score)}` : "";
+    const latest = newest ? `, the newest ${score(newest.value)}` : "";
     this.#frame.show({
       file: `socratic-bench-trend-${series.model_id.replaceAll(/[^\w.-]+/g, "-")}`,
-      title: `${series.model_name}${series.kind === "model" ? "" : ` (${series.kind})`} over time`,
-      about: `Score over time in ${counted(points.length, "point")}${latest}. The table below has every figure.`,
+      title: `${series.model_name}${series.kind === "model" ? "" : ` (${series.kind})`}: ${shownTold(every)} over time`,
+      about: `${shownTold(every)} over time in ${counted(points.length, "point")}${latest}. The table below has every figure.`,
       source: [
+        ...every.notes,
         ...trends,
         ...marks.map(({ letter, told }) => `${letter}: ${told}`),
         "Dots are means, the band is their 95 % interval; pale lines are the other tutors. Lines join points under the same conditions alone.",
         ...sourceOf(points, profiles, every.version),
       ],
-      draw: (width) => drawTrend(series, every.models, width),
+      draw: (width) => drawTrend(series, every, width),
     });
     say(
       byId("provenance"),
@@ -184,17 +227,19 @@ class TrendsPage {
   }
 
   #showAll(): void {
-    const models = this.#every?.models ?? [];
+    const every = this.#every;
+    if (!every) return;
+    const { models } = every;
     const wanted = this.#view.q.trim().toLowerCase();
     const found = byScore(models).filter(({ model_name: name, model_id: id, kind }) =>
       `${name} ${id} ${kind}`.toLowerCase().includes(wanted),
     );
     toggle(byId("filter-choice"), models.length >= FILTER_FROM || wanted !== "");
     toggle(byId("nothing-found"), found.length === 0);
-    byId("multiples").replaceChildren(...found.map((series) => this.#multiple(series, models)));
+    byId("multiples").replaceChildren(...found.map((series) => this.#multiple(series, every)));
   }
 
-  #multiple(series: ModelSeries, models: readonly ModelSeries[]): HTMLElement {
+  #multiple(series: ModelSeries, every: Timeseries): HTMLElement {
     const newest = newestOf(series);
     const isChosen = series.model_id === this.#chosen?.model_id;
     const bounds = newest?.confidence_interval ? ` (${interval(newest.confidence_interval)})` : "";
@@ -216,12 +261,12 @@ class TrendsPage {
       byId("chosen-heading").scrollIntoView({ block: "start" });
     });
     const kind = series.kind === "model" ? null : element("small", { class: "tag" }, series.kind);
-    const told = `${score(newest?.overall_score ?? null)}${bounds}${change ? ` · ${change}` : ""}`;
+    const told = `${score(newest?.value ?? null)}${bounds}${change ? ` · ${change}` : ""}`;
     return element(
       "li",
       { "data-model": series.model_id },
       element("p", {}, link, " ", kind),
-      drawSmall(series, models),
+      drawSmall(series, every),
       element("p", { class: "quiet small" }, told),
     );
   }
@@ -229,6 +274,8 @@ class TrendsPage {
   #showAway(error: unknown): void {
     const isKnown = error instanceof ApiProblem && error.status < 500;
     document.body.classList.toggle("stale", this.#every !== null && !isKnown);
+    // The figures below are none of what was asked for.
+    if (isKnown) toggle(byId("trends"), false);
     toggle(byId("away"), true);
     const since = this.#answeredAt
       ? ` The figures below are those of ${clockTime(this.#answeredAt)}.`
@@ -249,7 +296,7 @@ function foremost({ models }: Timeseries): string {
 }
 
 function byScore(models: readonly ModelSeries[]): ModelSeries[] {
-  const key = (series: ModelSeries) => newestOf(series)?.overall_score ?? -1;
+  const key = (series: ModelSeries) => newestOf(series)?.value ?? -1;
   return models.toSorted((a, b) => key(b) - key(a));
 }
 

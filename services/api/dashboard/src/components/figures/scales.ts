@@ -26,7 +26,9 @@ export function linear(low: number, high: number, from: number, to: number, most
   const step = [...STEPS, 10].map((each) => each * power).find((each) => each >= rough) ?? rough;
   const ticks: Tick[] = [];
   for (let each = Math.ceil(low / step - 1e-9); each * step <= high + step * 1e-9; each += 1) {
-    ticks.push({ value: each * step, text: PLAIN.format(each * step) });
+    // The first number may be minus zero.
+    const value = each * step || 0;
+    ticks.push({ value, text: PLAIN.format(value) });
   }
   return { at, ticks };
 }

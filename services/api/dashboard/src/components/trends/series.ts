@@ -1,7 +1,30 @@
 // A model's points over time: stretches that join, and what broke them.
 
-import type { Change, ModelSeries, Point } from "../../lib/api_types";
-import { counted, day, interval, listed, percent, score, signed } from "../../lib/format";
+import type { Change, ModelSeries, Point, Timeseries } from "../../lib/api_types";
+import {
+  counted,
+  day,
+  interval,
+  listed,
+  percent,
+  score,
+  shortened,
+  signed,
+} from "../../lib/format";
+
+export const TURNS_KEPT = "turns-kept";
+
+/** A figure as a page calls it. */
+export function figureTold(name: string): string {
+  if (name === TURNS_KEPT) return "Turns kept";
+  return name === "overall" ? "Score" : shortened(name, 30);
+}
+
+/** The figure with the turn and the dimension that it is of. */
+export function shownTold({ figure, turn, dimension }: Timeseries): string {
+  const parts = [turn === null ? "" : `turn ${turn}`, dimension ? shortened(dimension, 30) : ""];
+  return [figureTold(figure), ...parts.filter(Boolean)].join(", ");
+}
 
 export interface Moment {
   point: Point;
@@ -23,7 +46,7 @@ export function momentsOf({ points }: ModelSeries): Moment[] {
   return points.map((point) => ({ point, at: Date.parse(point.created_at) }));
 }
 
-/** Points that join and have a score, each stretch for itself. */
+/** Points that join and have the figure, each stretch for itself. */
 export function stretchesOf(series: ModelSeries): Moment[][] {
   const stretches: Moment[][] = [];
   for (const moment of momentsOf(series)) {
@@ -32,7 +55,7 @@ export function stretchesOf(series: ModelSeries): Moment[][] {
     else stretches.push([moment]);
   }
   return stretches
-    .map((stretch) => stretch.filter(({ point }) => point.overall_score !== null))
+    .map((stretch) => stretch.filter(({ point }) => point.value !== null))
     .filter((stretch) => stretch.length > 0);
 }
 
@@ -93,8 +116,9 @@ export function pointTold(point: Point): string {
   const broken = point.benchmark_changed
     ? `; the benchmark changed (${listed(point.benchmark_changed)})`
     : "";
+  const lost = point.lost ? `, ${percent(point.lost.share)} of the runs lost` : "";
   const coverage = point.coverage === null ? "" : `, ${percent(point.coverage)} scored`;
-  return `${title}${day(point.created_at)}: ${score(point.overall_score)}${bounds}, ${counted(point.total_runs, "run")}${coverage}${changed}${broken}`;
+  return `${title}${day(point.created_at)}: ${score(point.value)}${bounds}, ${counted(point.total_runs, "run")}${coverage}${lost}${changed}${broken}`;
 }
 
 /** Whether two neighbouring experiments differ: a difference of theirs shows no change of the model. */
@@ -102,7 +126,7 @@ export function differsTold(change: Change): string {
   return change.is_real ? "these two experiments differ" : "which may be chance";
 }
 
-/** The newest point with a score. */
+/** The newest point with the figure. */
 export function newestOf({ points }: ModelSeries): Point | undefined {
-  return points.findLast(({ overall_score: overall }) => overall !== null) ?? points.at(-1);
+  return points.findLast(({ value }) => value !== null) ?? points.at(-1);
 }

@@ -1,12 +1,20 @@
 // The drawing of one model over time: a line that breaks where the benchmark changed, in its band.
 
-import type { ModelSeries } from "../../lib/api_types";
+import type { ModelSeries, Timeseries } from "../../lib/api_types";
 import { drawing } from "../../lib/dom";
 import { rankingPage } from "../../lib/links";
 import { fixed, label, line, path, TEXT_PX, type Drawing } from "../figures/figure";
 import { textWidth } from "../figures/labels";
-import { scores, time, type Scale } from "../figures/scales";
-import { marksOf, momentsOf, pointTold, stretchesOf, type Moment } from "./series";
+import { linear, scores, time, type Scale } from "../figures/scales";
+import {
+  marksOf,
+  momentsOf,
+  pointTold,
+  shownTold,
+  stretchesOf,
+  TURNS_KEPT,
+  type Moment,
+} from "./series";
 
 const LEFT = 40;
 const RIGHT = 18;
@@ -16,6 +24,13 @@ const DAY_MS = 86_400_000;
 const TICK_PX = 80;
 const RADIUS = 5;
 
+/** Scores, or turns from none to the last in which a run can break. */
+function values({ figure, greatest }: Timeseries, from: number, to: number): Scale {
+  return figure === TURNS_KEPT
+    ? linear(0, greatest, from, to, Math.min(6, greatest))
+    : scores(from, to);
+}
+
 /** The first and the last time of all points, with some air. */
 function span(every: readonly ModelSeries[]): [number, number] {
   const times = every.flatMap(momentsOf).map(({ at }) => at);
@@ -24,22 +39,19 @@ function span(every: readonly ModelSeries[]): [number, number] {
   return [low - air, high + air];
 }
 
-export function drawTrend(
-  chosen: ModelSeries,
-  every: readonly ModelSeries[],
-  width: number,
-): Drawing {
+export function drawTrend(chosen: ModelSeries, shown: Timeseries, width: number): Drawing {
+  const every = shown.models;
   const height = Math.round(Math.min(440, Math.max(320, width * 0.4)));
   const ground = height - BOTTOM;
   const [low, high] = span([chosen, ...every]);
   const ticks = Math.max(2, Math.floor((width - LEFT - RIGHT) / TICK_PX));
   const x = time(low, high, LEFT, width - RIGHT, ticks);
-  const y = scores(ground, TOP);
+  const y = values(shown, ground, TOP);
   const others = every.filter(({ model_id: id }) => id !== chosen.model_id);
   return {
     height,
     marks: [
-      ...axes(x, y, width, ground),
+      ...axes(x, y, width, ground, shownTold(shown)),
       ...others.flatMap((series) => lines(series, x, y, "context")),
       ...changes(chosen, x, width - RIGHT, ground),
       ...bands(chosen, x, y),
@@ -49,7 +61,7 @@ export function drawTrend(
   };
 }
 
-function axes(x: Scale, y: Scale, width: number, ground: number): SVGElement[] {
+function axes(x: Scale, y: Scale, width: number, ground: number, told: string): SVGElement[] {
   const marks: SVGElement[] = y.ticks.flatMap(({ value, text }) => [
     line(LEFT, y.at(value), width - RIGHT, y.at(value), "grid"),
     label(text, LEFT - 8, y.at(value), "end", "quiet"),
@@ -63,12 +75,12 @@ function axes(x: Scale, y: Scale, width: number, ground: number): SVGElement[] {
     marks.push(label(text, at, ground + 15, "middle", "quiet"));
     free = at + half + 8;
   }
-  marks.push(label("Score", 0, 8, "start", "quiet"));
+  marks.push(label(told, 0, 8, "start", "quiet"));
   return marks;
 }
 
 function place({ point, at }: Moment, x: Scale, y: Scale): [number, number] {
-  return [x.at(at), y.at(point.overall_score ?? 0)];
+  return [x.at(at), y.at(point.value ?? 0)];
 }
 
 function lines(series: ModelSeries, x: Scale, y: Scale, kind: string): SVGElement[] {
@@ -129,7 +141,7 @@ function dateBand([from, to]: [number, number], x: Scale, ground: number): SVGEl
 }
 
 function dot(moment: Moment, series: ModelSeries, x: Scale, y: Scale): SVGElement[] {
-  if (moment.point.overall_score === null) return [];
+  if (moment.point.value === null) return [];
   const [cx, cy] = place(moment, x, y);
   const spot = { cx: fixed(cx), cy: fixed(cy) };
   return [
@@ -148,11 +160,11 @@ function dot(moment: Moment, series: ModelSeries, x: Scale, y: Scale): SVGElemen
 }
 
 /** The same in the size of a stamp, for a glance over all models. */
-export function drawSmall(series: ModelSeries, every: readonly ModelSeries[]): SVGSVGElement {
+export function drawSmall(series: ModelSeries, shown: Timeseries): SVGSVGElement {
   const [width, height] = [220, 64];
-  const [low, high] = span(every);
+  const [low, high] = span(shown.models);
   const x = time(low, high, 2, width - 2, 1);
-  const y = scores(height - 4, 4);
+  const y = values(shown, height - 4, 4);
   const dots = stretchesOf(series)
     .flat()
     .map((moment) => {
@@ -166,7 +178,9 @@ export function drawSmall(series: ModelSeries, every: readonly ModelSeries[]): S
   return drawing(
     "svg",
     { class: "chart small-chart", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
-    ...[0, 0.5, 1].map((value) => line(0, y.at(value), width, y.at(value), "grid")),
+    ...[0, 0.5, 1]
+      .map((part) => y.at(part * shown.greatest))
+      .map((at) => line(0, at, width, at, "grid")),
     ...breaks,
     ...bands(series, x, y),
     ...lines(series, x, y, `trend-line ${series.kind}`),

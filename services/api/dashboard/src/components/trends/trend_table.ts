@@ -1,6 +1,6 @@
 // The points of a model as a table and as CSV.
 
-import type { ModelSeries, Point, SeriesChangePoint } from "../../lib/api_types";
+import type { ModelSeries, Point, SeriesChangePoint, Timeseries } from "../../lib/api_types";
 import { element } from "../../lib/dom";
 import {
   count,
@@ -15,12 +15,12 @@ import {
 import { rankingPage } from "../../lib/links";
 import { moment } from "../../lib/moment";
 import type { CsvRow } from "../copy_button";
-import { differsTold } from "./series";
+import { differsTold, figureTold } from "./series";
 
 const HEADINGS = [
   ["name", "Experiment"],
   ["begun", "Begun"],
-  ["figure score", "Score"],
+  ["figure score", ""],
   ["figure interval", "95 % interval"],
   ["figure coverage", "Coverage"],
   ["figure ended", "Runs"],
@@ -28,8 +28,10 @@ const HEADINGS = [
   ["what", "What changed"],
 ] as const;
 
-export function trendTable(series: ModelSeries): HTMLElement {
-  const heads = HEADINGS.map(([kind, text]) => element("th", { scope: "col", class: kind }, text));
+export function trendTable(series: ModelSeries, { figure }: Timeseries): HTMLElement {
+  const heads = HEADINGS.map(([kind, text]) =>
+    element("th", { scope: "col", class: kind }, text || figureTold(figure)),
+  );
   return element(
     "table",
     { class: "plain stacked trend-table" },
@@ -53,7 +55,7 @@ function row(point: Point, series: ModelSeries): HTMLElement {
     { "data-experiment": id },
     element("th", { scope: "row", class: "name" }, link),
     element("td", { class: "begun" }, moment(point.created_at)),
-    element("td", { class: "figure score" }, score(point.overall_score)),
+    element("td", { class: "figure score" }, score(point.value)),
     element("td", { class: "figure interval" }, interval(point.confidence_interval)),
     element("td", { class: "figure coverage" }, percent(point.coverage)),
     element("td", { class: "figure ended" }, count(point.total_runs)),
@@ -71,7 +73,8 @@ function whatChanged(point: Point, series: ModelSeries): string {
   );
   const moved = changePointAt(point, series) ? "the level: a change point" : "";
   const became = version ? `the reported version: ${listed(version.after)}` : "";
-  return [parts, moved, became].filter(Boolean).join("; ");
+  const lost = point.lost ? `${percent(point.lost.share)} of the runs lost` : "";
+  return [parts, moved, became, lost].filter(Boolean).join("; ");
 }
 
 /** The change point before a point, where chance does not explain it. */
@@ -81,7 +84,7 @@ function changePointAt(point: Point, series: ModelSeries): SeriesChangePoint | u
   );
 }
 
-export function trendCsv(series: ModelSeries): CsvRow[] {
+export function trendCsv(series: ModelSeries, shown: Timeseries): CsvRow[] {
   const head = [
     "model",
     "experiment",
@@ -90,9 +93,9 @@ export function trendCsv(series: ModelSeries): CsvRow[] {
     "profile",
     "conditions",
     "joins",
-    "overall",
-    "overall_low",
-    "overall_high",
+    shown.figure,
+    `${shown.figure}_low`,
+    `${shown.figure}_high`,
     "coverage",
     "runs",
     "change",
@@ -104,6 +107,9 @@ export function trendCsv(series: ModelSeries): CsvRow[] {
     "change_point_earliest",
     "change_point_latest",
     "minimal_detectable_change",
+    "turn",
+    "dimension",
+    "lost_runs",
   ];
   return [
     head,
@@ -115,7 +121,7 @@ export function trendCsv(series: ModelSeries): CsvRow[] {
       point.profile,
       point.conditions_id,
       point.joins ? "yes" : "no",
-      point.overall_score,
+      point.value,
       ...(point.confidence_interval ?? [null, null]),
       point.coverage,
       point.total_runs,
@@ -125,6 +131,9 @@ export function trendCsv(series: ModelSeries): CsvRow[] {
       (point.model_versions ?? []).join(" "),
       ...changePointCells(changePointAt(point, series)),
       detectableAt(point, series),
+      shown.turn,
+      shown.dimension,
+      point.lost?.runs ?? null,
     ]),
   ];
 }
