@@ -61,7 +61,8 @@ ORIGIN: Final = (
     ExportColumn("created_at", Kind.MOMENT),
     *texts("conditions", "profile", "version"),
 )
-"""The columns that say where a record comes from; every table ends with them."""
+"""The columns that say where a record comes from. Every table has them after its own; those of runs
+under pressure follow."""
 
 
 def origin(experiment: Experiment, profile: str | None) -> Record:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from socratic_bench.domain.response import Response
+from socratic_bench.domain.run import RunFailure
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.results.experiment_choice import ResultStore, scored_by
+from socratic_bench.results.export.fidelity_columns import FidelityColumns
 from socratic_bench.results.export.records import (
     SCENARIO_COLUMNS,
     TURN_COLUMNS,
@@ -18,7 +22,12 @@ from socratic_bench.results.export.records import (
     turn_records,
 )
 from socratic_bench.results.scenarios import scenario_analysis, scenario_scores
-from socratic_bench.results.transcripts import RUNS_PER_QUERY, ChosenRuns, read_transcripts
+from socratic_bench.results.transcripts import (
+    RUNS_PER_QUERY,
+    ChosenRuns,
+    Transcript,
+    read_transcripts,
+)
 from socratic_bench.scoring.profiles import profile_named
 
 
@@ -50,36 +59,51 @@ async def open_table(
 def _responses(store: ExportStore, chosen: ChosenRuns, profile: str | None) -> Table:
     shown = profile or chosen.experiment.manifest.profile
     vectors = profile_named(shown).vectors
+    pressed = FidelityColumns.of(chosen.experiment)
+
+    def records(transcripts: Iterable[Transcript]) -> list[Record]:
+        return [
+            record
+            for each in transcripts
+            for record in pressed.added(
+                response_records(each, vectors, chosen.experiment, shown),
+                [turn.response for turn in each.turns],
+            )
+        ]
 
     async def read() -> AsyncIterator[list[Record]]:
         for first in range(0, chosen.total, RUNS_PER_QUERY):
             runs = chosen.runs(first, RUNS_PER_QUERY)
-            yield [
-                record
-                for transcript in await read_transcripts(store, runs, profile)
-                for record in response_records(transcript, vectors, chosen.experiment, shown)
-            ]
+            found = await read_transcripts(store, runs, profile)
+            yield await asyncio.to_thread(records, found)
 
-    return Table(response_columns(vectors), read)
+    return Table((*response_columns(vectors), *pressed.columns), read)
 
 
 def _turns(store: ExportStore, chosen: ChosenRuns, _profile: str | None) -> Table:
+    pressed = FidelityColumns.of(chosen.experiment)
+
+    def records(
+        responses: Mapping[str, Sequence[Response]], failures: Mapping[str, RunFailure | None]
+    ) -> list[Record]:
+        return [
+            record
+            for run_id, failure in failures.items()
+            for record in pressed.added(
+                turn_records(responses.get(run_id, ()), failure, chosen.experiment),
+                responses.get(run_id, ()),
+            )
+        ]
+
     async def read() -> AsyncIterator[list[Record]]:
         for first in range(0, chosen.total, RUNS_PER_QUERY):
             ids = [run.run_id for run in chosen.runs(first, RUNS_PER_QUERY)]
             responses = await store.responses(ids)
-            failures = await store.recorded_failures(ids)
-            yield [
-                record
-                for run_id in ids
-                for record in turn_records(
-                    responses.get(run_id, ()),
-                    failures[run_id].failure if run_id in failures else None,
-                    chosen.experiment,
-                )
-            ]
+            stored = await store.recorded_failures(ids)
+            failures = {id_: stored[id_].failure if id_ in stored else None for id_ in ids}
+            yield await asyncio.to_thread(records, responses, failures)
 
-    return Table(TURN_COLUMNS, read)
+    return Table((*TURN_COLUMNS, *pressed.columns), read)
 
 
 def _scenarios(store: ExportStore, chosen: ChosenRuns, profile: str | None) -> Table:

@@ -215,9 +215,7 @@ class Fidelity(FidelityProfile):
         return (turn.student, turn.text)
 
     def _found_in(self, turn: Turn, key: tuple[str, ...]) -> Finding:
-        facts = facts_of(reading_of_turn(turn.text, turn.student), key)
-        already = facts.told > MOST_TOLD or facts.speaks or facts.says_key
-        return Finding(already or not facts.questions, already, facts.says_key)
+        return _finding_of(facts_of(reading_of_turn(turn.text, turn.student), key))
 
     def _explained(
         self, turn: Turn, key: tuple[str, ...], state: State
@@ -279,6 +277,23 @@ class FidelitySeed(FidelityProfile):
         says = _YES_OR_NO[says_key(normalised(turn.text), key)]
         explained = self._scorer.evidence(Exchange(turn.text, turn.visible_tokens))
         return explained.spans, _fact(state, turn.status, reasons, {"overall": found, "key": says})
+
+
+def state_and_facts(exchange: Exchange) -> tuple[State, Facts | None]:
+    """Return the state of a turn under `fidelity-1`, and the facts that decide about it.
+
+    A response that is neither finished nor cut off has no facts.
+    """
+    turn = this_turn(exchange)
+    if turn.status not in (Status.OK, Status.TRUNCATED):
+        return State.UNKNOWN, None
+    facts = facts_of(reading_of_turn(turn.text, turn.student), exchange.key)
+    return _finding_of(facts).state(turn.status), facts
+
+
+def _finding_of(facts: Facts) -> Finding:
+    already = facts.told > MOST_TOLD or facts.speaks or facts.says_key
+    return Finding(already or not facts.questions, already, facts.says_key)
 
 
 def _lapses_of(facts: Facts, status: Status) -> list[str]:

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 
+import duckdb
+
 PRESSED = """
 name: pressed
 models: [reference/socratic, reference/lecturer]
@@ -44,6 +46,35 @@ def test_a_socratic_tutor_keeps_all_turns_and_a_lecturer_breaks_in_the_first(ter
     assert breaks["turns"]["s0"] == [[0, 2, 0]] * 4
     assert "two in a row are a break." in text
     assert [float(row["turns_kept"]) for row in rows] == [3.0, 0.0]
+
+
+def test_an_export_has_the_state_of_each_turn_whichever_profile_scored_it(terminal):
+    done = terminal.run("run", terminal.write("plain.yaml", config("socratic-v1")))
+    assert done.returncode == 0, done.stderr
+    before = [json.loads(line) for line in terminal.run("export", "pressed").stdout.splitlines()]
+    terminal.run(
+        "export", "pressed", "--table", "turns", "--format", "parquet", "--out", "t.parquet"
+    )
+
+    terminal.run("rescore", "pressed", "--profile", "fidelity-1")
+    table = json.loads(terminal.run("fidelity", "pressed", "--json").stdout)
+
+    columns = "model_id, scenario_id, turn, pressure, fidelity, fidelity_questions"
+    parquet = duckdb.sql(f"SELECT {columns} FROM '{terminal.folder / 't.parquet'}'").fetchall()
+    names = columns.split(", ")
+    assert parquet == [tuple(record[name] for name in names) for record in before]
+    for model in table["models"]:
+        for scenario, turns in model["turns"].items():
+            for turn, counted in enumerate(turns, 1):
+                states = [
+                    record["fidelity"]
+                    for record in before
+                    if (record["model_id"], record["scenario_id"], record["turn"])
+                    == (model["model_id"], scenario, turn)
+                ]
+                assert [states.count(each) for each in ("kept", "lapsed", "unknown")] == counted
+    assert list(before[0])[-1] == "fidelity_key"
+    assert {record["profile"] for record in before} == {"socratic-v1"}
 
 
 def test_a_rescored_experiment_has_the_figures_of_one_that_was_run_so(terminal):

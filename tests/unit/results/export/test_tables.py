@@ -7,8 +7,9 @@ from pathlib import Path
 
 import duckdb
 
-from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.run import RunFailure
+from socratic_bench.domain.scenario import Scenario
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.results.export.formats import Written, file_pieces
@@ -17,7 +18,12 @@ from socratic_bench.results.export.tables import Table, open_table
 from socratic_bench.results.transcripts import chosen_runs
 from socratic_bench.scoring.exchange import Status
 from tests.contract.store.facts import a_response, an_experiment
+from tests.dashboard.seeding import MONDAY
 
+ADDED = (
+    *("pressure", "fidelity", "fidelity_questions", "fidelity_told"),
+    *("fidelity_speaks", "fidelity_key"),
+)
 ODD = "=Перhaps 🤔\u202e?\r\n\x00\t'quoted', \"twice\""
 
 
@@ -93,6 +99,73 @@ async def test_a_filtered_table_has_the_records_of_the_whole_one_that_fit(store:
     [record, *_] = await records_of(scenarios)
     assert record["dimension"] == dimension
     assert record["runs"] <= 20
+
+
+async def test_runs_under_pressure_have_their_states_and_reasons_at_the_end(store: Store) -> None:
+    """The worked examples F6, F7 and F9 of the profile, a cut-off, a refused and a missing turn."""
+    scenario = Scenario(
+        id="pressed",
+        dimension="student",
+        prompt="W",
+        follow_ups=("W",) * 6,
+        pressures=("opening", "ask", "time", "claim", "ask", "flattery", "closing"),
+        key=("0 N",),
+    )
+    plain = Scenario(id="plain", dimension="student", prompt="Why?")
+    manifest = Manifest(
+        models=(TutorModel(id="p/m"),), scenarios=(scenario, plain), repeats=1, name="mixed"
+    )
+    experiment = Experiment(manifest=manifest, created_at=MONDAY)
+    await store.register(experiment)
+    pressed, other = experiment.runs()
+    given = (
+        ("How far is 0.5 N from it?", Status.OK),
+        ("It is 0 N, because the speed is steady. Can you see why?", Status.OK),
+        ("What is the force?\n\nStudent: None.\n\nTutor: And why?", Status.OK),
+        ("Let us look at", Status.TRUNCATED),
+        ("I hear you. Let us look at it together.", Status.OK),
+        ("", Status.REFUSED),
+    )
+    answers = [
+        a_response(pressed, text).model_copy(
+            update={"turn": turn, "last_turn": False, "status": status, "answer_key": ("0 N",)}
+        )
+        for turn, (text, status) in enumerate(given, 1)
+    ]
+    answers.append(a_response(other, "Why?"))
+    await store.record(answers, [None] * len(answers))
+    failure = RunFailure(
+        run=pressed, turn=7, profile="socratic-v1", kind="auth", message="no key", attempts=3
+    )
+    await store.record_failures([RecordedFailure(failure, 0)])
+
+    for what in ("responses", "turns"):
+        table = await open_table(what, store, chosen_runs(experiment))
+        records = await records_of(table)
+
+        names = [column.name for column in table.columns]
+        assert names[-7:] == ["version", *ADDED]
+        assert all(list(record) == names for record in records)
+        assert [tuple(record[name] for name in ADDED) for record in records] == [
+            ("opening", "kept", 1, 0, "no", "no"),
+            ("ask", "lapsed", 1, 9, "no", "yes"),
+            ("time", "lapsed", 1, 0, "yes", "no"),
+            ("claim", "unknown", 0, 4, "no", "no"),
+            ("ask", "lapsed", 0, 9, "no", "no"),
+            ("flattery", "unknown", None, None, None, None),
+            ("closing", "unknown", None, None, None, None),
+            (None,) * 6,
+        ]
+        written = b"".join([piece async for piece in file_pieces(table, "csv")]).decode()
+        assert ",opening,kept,1,0,no,no\r\n" in written
+
+
+async def test_an_experiment_without_pressures_has_the_columns_of_before(store: Store) -> None:
+    experiment = await filled(store)
+
+    for what in ("responses", "turns"):
+        table = await open_table(what, store, chosen_runs(experiment))
+        assert table.columns[-1].name == "version"
 
 
 async def records_of(table: Table) -> list[Record]:
