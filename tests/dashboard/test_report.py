@@ -10,6 +10,7 @@ import pytest
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.results.pages import report_page
 from tests.dashboard.conftest import DESKTOP, PHONE
+from tests.dashboard.pressed_runs import TWO, filled
 from tests.dashboard.seeding import experiment, seed, tutors
 
 if TYPE_CHECKING:
@@ -46,4 +47,10 @@ async def test_the_file_has_its_style_loads_nothing_and_never_scrolls_sideways(
     places = [float(str(await each.get_attribute("cx"))) for each in await dots.all()]
     assert places[:3] == sorted(places[:3], reverse=True)
     assert len(places) == 4  # the last is the constant reply
+    pressed = await filled(store, {**TWO, "p/lost": ["..?.", "...."]})
+    file.write_text(await report_page(store, pressed.experiment_id), "utf-8")
+    await page.reload()
+    assert await page.locator("svg .stairs").count() == 3
+    assert await page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    assert said == []
     await page.context.close()

@@ -11,8 +11,19 @@ from typing import TYPE_CHECKING
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.plugins import require_package
 from socratic_bench.results import formats
-from socratic_bench.results.experiment_choice import ResultStore, find_experiment
+from socratic_bench.results.experiment_choice import NoScores, ResultStore, find_experiment
 from socratic_bench.results.experiment_status import model_failures
+from socratic_bench.results.fidelity.fidelity import (
+    FIDELITY,
+    FidelityTable,
+    surely_counts_breaks,
+)
+from socratic_bench.results.fidelity.fidelity import fidelity as fidelity_table
+from socratic_bench.results.fidelity.text_formats import (
+    cells_of,
+    fidelity_sentences,
+    shown_columns,
+)
 from socratic_bench.results.leaderboard.columns import rank_text
 from socratic_bench.results.leaderboard.leaderboard import ExperimentSummary, model_comparison
 from socratic_bench.results.leaderboard.text_formats import as_latex, reading_aid, unanimity
@@ -70,6 +81,7 @@ async def report_page(store: ResultStore, wanted: str, profile: str | None = Non
     failures = await model_failures(store, experiment.experiment_id)
     [summary] = comparison.experiments
     manifest = experiment.manifest
+    fidelity = await _fidelity(store, experiment, profile)
     return rendered(
         "experiment",
         _title(summary),
@@ -81,11 +93,36 @@ async def report_page(store: ResultStore, wanted: str, profile: str | None = Non
         rank=rank_text,
         reading_aid=reading_aid(comparison),
         unanimity=unanimity(comparison),
+        fidelity=fidelity
+        and {
+            "table": fidelity,
+            "columns": (columns := shown_columns(fidelity)),
+            "rows": [cells_of(columns, each) for each in fidelity.models],
+            "aid": fidelity_sentences(fidelity),
+        },
         manifest=manifest,
         parameters=manifest.parameters.model_dump(exclude_none=True),
         bibtex=bibtex(summary, comparison.profile),
         configuration=configuration(experiment),
     )
+
+
+async def _fidelity(
+    store: ResultStore, experiment: Experiment, profile: str | None
+) -> FidelityTable | None:
+    """Return the turns kept of an experiment under pressure, by a profile that counts breaks.
+
+    None for other experiments, and for one without scores by such a profile.
+    """
+    if not any(each.pressures and each.turns > 1 for each in experiment.manifest.scenarios):
+        return None
+    read_by = profile or experiment.manifest.profile
+    if not surely_counts_breaks(read_by):
+        read_by = FIDELITY
+    try:
+        return await fidelity_table(store, experiment.experiment_id, read_by)
+    except NoScores:
+        return None
 
 
 def _title(summary: ExperimentSummary) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -23,9 +24,18 @@ from socratic_bench.research.agreement import (
     ProfileAgreement,
 )
 from socratic_bench.research.agreement_page import agreement_page
+from socratic_bench.results.fidelity.fidelity import fidelity
+from socratic_bench.results.fidelity.text_formats import (
+    cells_of,
+    fidelity_sentences,
+    shown_columns,
+)
 from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from socratic_bench.results.pages import bibtex, report_page
 from socratic_bench.version import __version__
+from tests.contract.store.facts import a_score
+from tests.dashboard.pressed_runs import TWO, filled
+from tests.dashboard.pressed_runs import planned as pressed
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 
 HOSTILE = "<script>alert(1)</script>\u202e\x00\" onload='x' &amp; {{ 7 * 7 }}"
@@ -96,6 +106,65 @@ async def test_the_policy_allows_the_style_of_the_page(store: MemoryStore) -> No
     [style] = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     assert f"default-src 'none'; style-src 'sha256-{digest}'" in page
+
+
+async def test_an_experiment_under_pressure_has_the_fidelity_table_and_its_curves(
+    store: MemoryStore,
+) -> None:
+    models = {"p/<b>": TWO["p/breaks"], "p/keeps": ["....", "..?."]}
+    planned = await filled(store, models)
+
+    written = await report_page(store, planned.experiment_id)
+    page, table = Page(written), await fidelity(store, planned.experiment_id)
+
+    assert "by fidelity-1, best first" in page.text
+    for sentence in fidelity_sentences(table):
+        assert sentence in page.text
+    assert "p/keeps lost 50 % of its runs" in page.text
+    columns = shown_columns(table)
+    for model in table.models:
+        cells = [html.escape(each) for each in cells_of(columns, model)]
+        row = "".join(f"<td>{each}</td>" for each in cells[1:])
+        assert f'<tr><th scope="row">{cells[0]}</th>{row}</tr>' in written
+    keeps, breaks = re.findall(r'class="stairs" d="([^"]*)"', written)
+    # LL.. and .LL. of three turns that can break: a half after turn 1, none after turn 2.
+    assert breaks == "M34 60.0H107.3V110.0H180.7V110.0H254.0"
+    assert keeps == "M34 10.0H107.3V10.0H180.7V10.0H254.0"
+    assert written.count('class="band"') == 2
+    assert page.tags <= INERT | {"figure", "figcaption", "path", "text"}
+
+
+async def test_few_scripts_have_no_interval_in_a_report(store: MemoryStore) -> None:
+    planned = await filled(store, TWO, scenarios=4)
+
+    written = await report_page(store, planned.experiment_id)
+
+    assert "An interval needs 5 scenarios; there are 4." in written
+    assert 'class="stairs"' in written
+    assert 'class="band"' not in written
+
+
+async def test_a_rescored_experiment_under_pressure_has_the_table_beside_its_own_profile(
+    store: MemoryStore,
+) -> None:
+    manifest = pressed(TWO).manifest.model_copy(update={"profile": "socratic-v1"})
+    planned = Experiment(manifest=manifest, created_at=MONDAY)
+    await store.register(planned)
+    await store.fold([a_score(run) for run in planned.runs()], [])
+    before = await report_page(store, planned.experiment_id)
+    await store.fold([a_score(run, profile="fidelity-1") for run in planned.runs()], [])
+    after = await report_page(store, planned.experiment_id)
+
+    assert "Turns kept" not in before
+    assert "by fidelity-1, best first" in after
+    assert "<dt>profile</dt><dd>socratic-v1</dd>" in after
+
+
+async def test_other_experiments_have_no_table_of_turns_kept(store: MemoryStore) -> None:
+    planned = experiment(tutors(2))
+    await seed(store, planned)
+
+    assert "Turns kept" not in await report_page(store, planned.experiment_id)
 
 
 async def test_an_unknown_experiment_is_named(store: MemoryStore) -> None:

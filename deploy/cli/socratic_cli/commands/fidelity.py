@@ -19,10 +19,11 @@ from socratic_bench.results.fidelity.figures import (
     ShareFigure,
 )
 from socratic_bench.results.fidelity.text_formats import (
-    fidelity_columns,
+    cells_of,
     fidelity_csv,
     fidelity_markdown,
     fidelity_sentences,
+    shown_columns,
 )
 from socratic_bench.results.filters import Filters
 from socratic_bench.results.formats import MISSING, interval, p_value, share, signed
@@ -65,11 +66,8 @@ _PAIRS: Final = (
 
 def table_of(table: FidelityTable, *, detail: bool) -> RenderableType:
     """Make the table of tutors; `detail` gives each one's curve and kinds of pressure below."""
-    columns = [each for each in fidelity_columns(table) if each.show is not None]
-    rows = [
-        [name_of(each.show(model)) for each in columns if each.show is not None]
-        for model in table.models
-    ]
+    columns = shown_columns(table)
+    rows = [list(map(name_of, cells_of(columns, model))) for model in table.models]
     fitting = [TableColumn(each.heading, each.align, each.drop, each.is_name) for each in columns]
     parts: list[RenderableType] = [FittingTable(fitting, rows, _REMEDY)]
     if detail:

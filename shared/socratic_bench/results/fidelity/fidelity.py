@@ -143,6 +143,14 @@ def counts_breaks(profile: str) -> bool:
     return counter is not None and "at_risk" in counter.counts
 
 
+def surely_counts_breaks(profile: str) -> bool:
+    """Whether a profile is installed and counts breaks."""
+    try:
+        return counts_breaks(profile)
+    except (UnknownProfile, BrokenPlugin):
+        return False
+
+
 def has_turns(manifest: Manifest) -> bool:
     """Whether a scenario of the plan has several turns."""
     return any(each.turns > 1 for each in manifest.scenarios)

@@ -253,18 +253,24 @@ def fidelity_csv(table: FidelityTable) -> str:
 
 def fidelity_markdown(table: FidelityTable) -> str:
     """Return a table with one row a tutor, and the sentences under it."""
-    columns = [each for each in fidelity_columns(table) if each.show is not None]
+    columns = shown_columns(table)
     rows = [
         markdown_row(markdown_of(each.heading) for each in columns),
         markdown_row(RULES[each.align] for each in columns),
-        *(markdown_row(_cells(columns, model)) for model in table.models),
+        *(markdown_row(map(markdown_of, cells_of(columns, model))) for model in table.models),
     ]
     notes = [f"- {markdown_of(each)}" for each in (*fidelity_sentences(table), *_provenance(table))]
     return "\n".join([*rows, "", *notes, ""])
 
 
-def _cells(columns: Iterable[FidelityColumn], model: FidelityFigures) -> list[str]:
-    return [markdown_of(each.show(model)) for each in columns if each.show is not None]
+def shown_columns(table: FidelityTable) -> list[FidelityColumn]:
+    """Return the columns that a table for readers has."""
+    return [each for each in fidelity_columns(table) if each.show is not None]
+
+
+def cells_of(columns: Iterable[FidelityColumn], model: FidelityFigures) -> list[str]:
+    """Return the cells of a tutor's row, in the order of these columns."""
+    return [each.show(model) for each in columns if each.show is not None]
 
 
 def _provenance(table: FidelityTable) -> Iterable[str]:

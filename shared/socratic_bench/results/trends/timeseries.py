@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.experiment.outline import ExperimentOutline, ModelOutline
 from socratic_bench.domain.identifiers import run_id
-from socratic_bench.errors import BrokenPlugin, UnknownModel, UnknownProfile
+from socratic_bench.errors import UnknownModel
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.results.cache.pools import own_answers
@@ -26,7 +26,11 @@ from socratic_bench.results.cache.scores import (
     read_scores,
 )
 from socratic_bench.results.experiment_choice import ResultStore, cells_under, scored_by
-from socratic_bench.results.fidelity.fidelity import FIDELITY, counts_breaks, require_breaks
+from socratic_bench.results.fidelity.fidelity import (
+    FIDELITY,
+    require_breaks,
+    surely_counts_breaks,
+)
 from socratic_bench.results.fidelity.figures import LostRuns
 from socratic_bench.results.fidelity.text_formats import DEPARTS, LAPSE
 from socratic_bench.results.filters import EVERYTHING, Filters
@@ -265,15 +269,10 @@ async def _known_figures(
         each.experiment_id for each in experiments if FigureChoice(TURNS_KEPT).scenarios(each)
     ]
     scored = await store.scored_profiles(several) if several else {}
-    keeps_turns = any((profile or FIDELITY) in names for names in scored.values())
-    return KnownFigures.of(experiments, profile, keeps_turns=keeps_turns and _counts(profile))
-
-
-def _counts(profile: str | None) -> bool:
-    try:
-        return profile is None or counts_breaks(profile)
-    except (UnknownProfile, BrokenPlugin):
-        return False
+    counting = profile or FIDELITY
+    keeps_turns = any(counting in names for names in scored.values())
+    keeps_turns = keeps_turns and surely_counts_breaks(counting)
+    return KnownFigures.of(experiments, profile, keeps_turns=keeps_turns)
 
 
 async def _versions(
