@@ -37,11 +37,15 @@ export function trendTable(series: ModelSeries, { figure }: Timeseries): HTMLEle
     { class: "plain stacked trend-table" },
     element("caption", { class: "visually-hidden" }, "The points, newest first"),
     element("thead", {}, element("tr", {}, ...heads)),
-    element("tbody", {}, ...series.points.toReversed().map((point) => row(point, series))),
+    element(
+      "tbody",
+      {},
+      ...series.points.toReversed().map((point) => row(point, series, figureTold(figure))),
+    ),
   );
 }
 
-function row(point: Point, series: ModelSeries): HTMLElement {
+function row(point: Point, series: ModelSeries, figure: string): HTMLElement {
   const { experiment_id: id, change } = point;
   const title = shortened(point.title ?? id, 40);
   const link = element(
@@ -55,7 +59,11 @@ function row(point: Point, series: ModelSeries): HTMLElement {
     { "data-experiment": id },
     element("th", { scope: "row", class: "name" }, link),
     element("td", { class: "begun" }, moment(point.created_at)),
-    element("td", { class: "figure score" }, score(point.value)),
+    element(
+      "td",
+      { class: "figure score", "data-figure": figure.toLowerCase() },
+      score(point.value),
+    ),
     element("td", { class: "figure interval" }, interval(point.confidence_interval)),
     element("td", { class: "figure coverage" }, percent(point.coverage)),
     element("td", { class: "figure ended" }, count(point.total_runs)),
