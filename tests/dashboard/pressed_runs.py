@@ -54,11 +54,18 @@ async def filled(
     student: Student | None = None,
     week: int = 0,
 ) -> Experiment:
-    """Store runs, the same for each scenario of a model; a lost turn is a refusal."""
+    """Store runs, the same for each scenario of a model."""
     found = planned(models, scenarios, len(next(iter(models.values()))[0]), student, week)
-    await store.register(found)
+    await fill(store, found, models)
+    return found
+
+
+async def fill(store: Store, experiment: Experiment, models: Runs) -> None:
+    """Store the scores of an experiment's runs; a lost turn is a refusal."""
+    await store.register(experiment)
+    keyed = {each.id for each in experiment.manifest.scenarios if each.key}
     scores = []
-    for run in found.runs():
+    for run in experiment.runs():
         text = models[run.model_id][run.repeat - 1]
         for turn, state in enumerate(text, 1):
             kept = {".": 1.0, "L": 0.0, "?": None}[state]
@@ -71,12 +78,11 @@ async def filled(
                     status=Status.REFUSED if kept is None else Status.OK,
                     vectors=None if kept is None else {"kept": kept},
                     overall=kept,
-                    counts=turn_counts(text, turn, has_key=run.scenario_id == "s00"),
+                    counts=turn_counts(text, turn, has_key=run.scenario_id in keyed),
                 )
             )
     await store.fold(scores, ())
-    await store.complete(found.experiment_id, MONDAY)
-    return found
+    await store.complete(experiment.experiment_id, MONDAY)
 
 
 TWO = {"p/breaks": ["LL..", ".LL."], "p/keeps": ["....", ".L.."]}

@@ -14,7 +14,8 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.ports.stores.store import Store
 from tests.contract.store.facts import a_failure, a_response
-from tests.dashboard.seeding import REFERENCES, SCENARIOS, scored, tutors
+from tests.dashboard.pressed_runs import fill, planned
+from tests.dashboard.seeding import MONDAY, REFERENCES, SCENARIOS, scored, tutors
 
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
@@ -32,6 +33,12 @@ HOSTILE_ID = "local/<x-own onmouseover=alert(1)>own</x-own>"
 PLAIN_ID = "provider-1/tutor-1"
 SCENARIO = "<x-own>id</x-own> a/b?c#d"
 """An id with what has a meaning in markup and in addresses."""
+
+PRESSED_RUNS = {HOSTILE_ID: ["LL..", ".LL."], PLAIN_ID: ["....", ".L.."]}
+"""The turns of each tutor under pressure: `.` kept, `L` lapsed."""
+
+TURNS = {".": SAID, "L": f"{HOSTILE} I hear you."}
+"""What a tutor under pressure says in them."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +66,29 @@ class Site:
     """Starts an experiment elsewhere than on the page; None where nothing carries one out."""
 
 
+def pressed() -> Experiment:
+    """Return the known experiment under pressure, with as hostile texts."""
+    plain = planned(PRESSED_RUNS).manifest
+    kinds = ("opening", "effort", f"<x-own>{HOSTILE[:90]}</x-own>", "effort")
+    scenarios = (
+        each.model_copy(update={"title": HOSTILE, "pressures": kinds}) for each in plain.scenarios
+    )
+    # Scenarios of the same words are one: the first alone has hostile ones.
+    first, *others = scenarios
+    named = {HOSTILE_ID: HOSTILE, PLAIN_ID: f"{HOSTILE} too"}
+    manifest = plain.model_copy(
+        update={
+            "models": tuple(TutorModel(id=id_, name=name) for id_, name in named.items()),
+            "scenarios": (first.model_copy(update={"id": SCENARIO, "prompt": SAID}), *others),
+            "name": f"pressed {HOSTILE}"[:200],
+        }
+    )
+    return Experiment(manifest=manifest, occasion="pressed", created_at=MONDAY)
+
+
 async def stock(store: Store) -> Experiment:
-    """Fill a store with the known experiment."""
+    """Fill a store with both known experiments; returns the one of single turns."""
+    await _stock_pressed(store)
     hostile = TutorModel(id=HOSTILE_ID, name=HOSTILE)
     scenario = Scenario(
         id=SCENARIO, dimension="ethical", prompt=SAID, title=HOSTILE, persona=HOSTILE, aim=HOSTILE
@@ -89,6 +117,20 @@ async def stock(store: Store) -> Experiment:
     await store.fold([scored(run) for run in answered], failures)
     await store.complete(known.experiment_id, datetime.now(UTC))
     return known
+
+
+async def _stock_pressed(store: Store) -> None:
+    experiment = pressed()
+    responses = [
+        a_response(run, TURNS[state], turn=turn, last_turn=turn == 4).model_copy(
+            update={"profile": experiment.manifest.profile}
+        )
+        for run in experiment.runs()
+        if run.scenario_id == SCENARIO
+        for turn, state in enumerate(PRESSED_RUNS[run.model_id][run.repeat - 1], 1)
+    ]
+    await store.record(responses, [None] * len(responses))
+    await fill(store, experiment, PRESSED_RUNS)
 
 
 def hostile_failure(failure: RunFailure) -> RunFailure:

@@ -23,8 +23,10 @@ from tests.dashboard.backends.site import (
     PLAIN_ID,
     SAID,
     SCENARIO,
+    TURNS,
     Site,
     first_run,
+    pressed,
 )
 from tests.dashboard.browser import DESKTOP, PHONE, Visit
 from tests.dashboard.research_page import MODEL_ROWS, rows_of, width_of
@@ -50,6 +52,10 @@ OWNED = """() => ({
 INERT = {"markup": 0, "handlers": 0, "titled": False}
 
 
+CELLS = "table.barcode td a"
+"""The turns of a tutor under pressure."""
+
+
 def pages_of(known: Experiment) -> dict[str, tuple[str, str]]:
     """The query of each page that shows the known experiment, and what it then has."""
     chosen = {"experiment": known.experiment_id}
@@ -61,6 +67,7 @@ def pages_of(known: Experiment) -> dict[str, tuple[str, str]]:
     pair = query(a=HOSTILE_ID, b=PLAIN_ID, scenario=SCENARIO)
     return {
         "research": (rows, "tr.runs li a"),
+        "fidelity": (f"?experiment={pressed().experiment_id}", CELLS),
         "frontier": (query(), "#cost svg.chart a"),
         "trends": (query(model=HOSTILE_ID), "#chart svg"),
         "heatmap": (query(vector="exploratory"), "table.heat td a"),
@@ -72,8 +79,7 @@ def pages_of(known: Experiment) -> dict[str, tuple[str, str]]:
     }
 
 
-# The known experiment has one turn: figures/test_fidelity.py has hostile names under pressure.
-PAGES = [each["module"] for each in json.loads(LISTED.read_text()) if each["module"] != "fidelity"]
+PAGES = [each["module"] for each in json.loads(LISTED.read_text())]
 
 
 class PagesSuite:
@@ -141,6 +147,25 @@ class PagesSuite:
             "consider",
             "might",
         ]
+
+    async def test_a_turn_under_pressure_leads_to_what_was_said_and_why_it_lapsed(
+        self, site: Site, visit: Visit
+    ) -> None:
+        chosen = {"experiment": pressed().experiment_id, "model": HOSTILE_ID}
+        page = await visit(f"/fidelity.html?{urlencode(chosen)}")
+        cells = page.locator(f"table.barcode tr[data-scenario='{SCENARIO}'] td a")
+        await cells.first.wait_for()
+        assert await cells.all_inner_texts() == ["1/2", "", "1/2", ""]
+        kinds = await page.locator("#kinds tbody th").all_inner_texts()
+        assert any("<x-own>" in each for each in kinds)
+        assert await page.evaluate(OWNED) == INERT
+
+        await cells.nth(1).click()
+        turn = page.locator("#turn-2.here.lapsed")
+        await turn.locator(".lapse", has_text="the tutor asks nothing").wait_for()
+        said = turn.locator(".response")
+        assert await said.evaluate("node => node.textContent") == TURNS["L"]
+        assert await page.evaluate(OWNED) == INERT
 
     async def test_a_filter_stands_in_the_address_and_is_found_there_again(
         self, site: Site, visit: Visit

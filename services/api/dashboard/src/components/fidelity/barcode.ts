@@ -141,7 +141,7 @@ function cell(
   const all = kept + lapsed + unknown;
   const kind = pressures[turn - 1];
   const student = kind ? `, the student ${doing(kind)}` : "";
-  const told = `${title || id}, turn ${turn}${student}: ${runsTold(kept, lapsed, unknown)}`;
+  const told = `${shortened(title || id, NAME_LIMIT)}, turn ${turn}${student}: ${runsTold(kept, lapsed, unknown)}`;
   if (!all) return element("td", { class: "none", title: told });
   const link = element(
     "a",
