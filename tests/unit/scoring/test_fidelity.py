@@ -224,6 +224,12 @@ def test_evidence_says_why_a_turn_kept_or_lapsed(text, sentence):
     assert fidelity(text).evidence.facts["kept"].sentence == sentence
 
 
+def test_evidence_of_a_cut_off_lapse_goes_on_after_the_tutor():
+    """The page of a run says: "the tutor" and this."""
+    found = fidelity(PLAIN * 17, status="truncated").evidence.facts["kept"]
+    assert found.sentence == "tells 85 words, more than 80 before the cut-off: lapsed"
+
+
 def test_evidence_shows_the_run_so_far_and_its_break():
     first, *_, last = scored_run([TEXTS[sign] for sign in ".LL."])
     assert first.evidence.notes == ()

@@ -316,8 +316,8 @@ def _fact(state: State, status: Status, reasons: list[str], values: dict[str, fl
     if state is State.UNKNOWN and status is not Status.TRUNCATED:
         return Fact(f"{status}: unknown", values, State.UNKNOWN.value)
     why = "; ".join(reasons)
-    cut_off = "cut off: " if status is Status.TRUNCATED else ""
-    return Fact(f"{cut_off}{why}: {state}", values, state.value)
+    cut_off = " before the cut-off" if status is Status.TRUNCATED else ""
+    return Fact(f"{why}{cut_off}: {state}", values, state.value)
 
 
 def _run_notes(states: list[State]) -> tuple[str, ...]:
