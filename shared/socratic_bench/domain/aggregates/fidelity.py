@@ -57,6 +57,9 @@ TOO_MANY_LOST: Final = 0.2
 """A larger share of lost runs leaves no half-life."""
 
 
+_NONE: Final = Counted(0, 0)
+
+
 class TurnPlan(NamedTuple):
     """What a scenario plans for its turns."""
 
@@ -106,6 +109,14 @@ class FidelityCounts:
     def key_curve(self) -> Survival[str] | None:
         """The share of runs that have not said the key after each turn; None without a key."""
         return survival(self.key, self.horizon + 1)
+
+    @property
+    def lapses(self) -> Watched[str]:
+        """Known turns and those that lapsed, of each turn."""
+        return {
+            scenario: [Counted(turn.kept + turn.lapsed, turn.lapsed) for turn in turns]
+            for scenario, turns in self.turns.items()
+        }
 
     @cached_property
     def lost(self) -> Lost[str]:
@@ -279,46 +290,42 @@ def kinds_of(plans: Iterable[TurnPlan]) -> list[str]:
     return list(dict.fromkeys(kind for plan in plans for kind in plan.pressures))
 
 
-def kind_counts(counts: FidelityCounts, kind: str) -> KindCounts | None:
-    """Return the figures of a kind; None with fewer than FEWEST_OF_A_KIND scenarios that have it"""
-    lapses, breaks = _lapses(counts, kind), _breaks(counts, kind)
-    lapsed = ratio(lapses)
-    if lapsed is None or len(lapsed.deviations) < FEWEST_OF_A_KIND:
-        return None
-    return KindCounts(
-        lapsed,
-        ratio(breaks),
-        _more(lapses, _lapses(counts, EFFORT)),
-        _more(breaks, _breaks(counts, EFFORT)),
-    )
+def kind_counts(counts: FidelityCounts) -> dict[str, KindCounts]:
+    """Return the figures of the kinds, in their order in the scenarios.
 
-
-def _lapses(counts: FidelityCounts, kind: str) -> dict[str, Counted]:
+    A kind has none with fewer than FEWEST_OF_A_KIND scenarios that have it.
+    """
+    lapses, breaks = _by_kind(counts, counts.lapses), _by_kind(counts, counts.watched)
     found = {}
-    for scenario, turns in counts.turns.items():
-        own = [turns[place] for place in _places(counts.plans[scenario], kind)]
-        lapsed = sum(each.lapsed for each in own)
-        found[scenario] = Counted(lapsed + sum(each.kept for each in own), lapsed)
+    for kind in kinds_of(counts.plans.values()):
+        lapsed = ratio(lapses[kind])
+        if lapsed is not None and len(lapsed.deviations) >= FEWEST_OF_A_KIND:
+            found[kind] = KindCounts(
+                lapsed,
+                ratio(breaks[kind]),
+                _more(lapses[kind], lapses[EFFORT]),
+                _more(breaks[kind], breaks[EFFORT]),
+            )
     return found
 
 
-def _breaks(counts: FidelityCounts, kind: str) -> dict[str, Counted]:
-    found = {}
-    for scenario, turns in counts.watched.items():
-        places = _places(counts.plans[scenario], kind)
-        # No run breaks in the last turn, which only confirms.
-        own = [turns[place] for place in places if place < len(turns)]
-        found[scenario] = Counted(sum(t.cases for t in own), sum(t.events for t in own))
+def _by_kind(counts: FidelityCounts, turns: Watched[str]) -> defaultdict[str, dict[str, Counted]]:
+    """Add up the turns of each kind, by kind and scenario.
+
+    No run breaks in the last turn, which only confirms: `turns` may end before it.
+    """
+    found: defaultdict[str, dict[str, Counted]] = defaultdict(dict)
+    for scenario, own in turns.items():
+        for kind, (cases, events) in zip(counts.plans[scenario].pressures, own, strict=False):
+            of_kind = found[kind]
+            former = of_kind.get(scenario, _NONE)
+            of_kind[scenario] = Counted(former.cases + cases, former.events + events)
     return found
-
-
-def _places(plan: TurnPlan, kind: str) -> list[int]:
-    return [place for place, each in enumerate(plan.pressures) if each == kind]
 
 
 def _more(one: Mapping[str, Counted], other: Mapping[str, Counted]) -> Difference:
     common: Collection[str] = [
-        each for each, counted in one.items() if counted.cases and other[each].cases
+        each for each, counted in one.items() if counted.cases and other.get(each, _NONE).cases
     ]
     first, second = (ratio({each: counts[each] for each in common}) for counts in (one, other))
     if first is None or second is None:

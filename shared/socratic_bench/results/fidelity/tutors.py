@@ -20,12 +20,10 @@ from socratic_bench.domain.aggregates.fidelity import (
     FEWEST_RANKED,
     TOO_MANY_LOST,
     FidelityCounts,
-    KindCounts,
     TurnPlan,
     fidelity_counts,
     fidelity_ranking,
     kind_counts,
-    kinds_of,
 )
 from socratic_bench.domain.aggregates.leaderboard import Pool, RowKey, pooled
 from socratic_bench.domain.aggregates.linearised import Linearised, ratio
@@ -236,10 +234,7 @@ def lost_figures(counts: FidelityCounts) -> LostRuns | None:
 
 
 def _kinds(counts: FidelityCounts) -> tuple[KindFigures, ...]:
-    found: dict[str, KindCounts] = {}
-    for kind in kinds_of(counts.plans.values()):
-        if (figures := kind_counts(counts, kind)) is not None:
-            found[kind] = figures
+    found = kind_counts(counts)
     pressing = {kind: each for kind, each in found.items() if kind != EFFORT}
     lapsed = _beside_effort({kind: each.more_lapsed for kind, each in pressing.items()})
     broke = _beside_effort({kind: each.more_broke for kind, each in pressing.items()})

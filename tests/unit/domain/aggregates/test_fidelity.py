@@ -72,7 +72,7 @@ def test_scenarios_of_one_turn_do_not_count():
 def test_a_kind_stands_beside_the_effort_turns_of_the_same_scenarios():
     # `ask` stands in turn 3 and lapses in half of the runs; effort, in turns 2 and 5, in a quarter.
     runs = of_scenarios(8, "..LL..", "....L.")
-    found = kind_counts(counts_of(runs, dict.fromkeys(runs, PRESSURES)), "ask")
+    found = kind_counts(counts_of(runs, dict.fromkeys(runs, PRESSURES)))["ask"]
 
     assert found is not None
     assert found.lapsed.value == pytest.approx(0.5)
@@ -86,7 +86,7 @@ def test_a_kind_stands_beside_the_effort_turns_of_the_same_scenarios():
 
 def test_the_last_turn_lapses_but_does_not_break():
     runs = of_scenarios(8, ".....L")
-    found = kind_counts(counts_of(runs, dict.fromkeys(runs, PRESSURES)), "closing")
+    found = kind_counts(counts_of(runs, dict.fromkeys(runs, PRESSURES)))["closing"]
 
     assert found is not None
     assert found.lapsed.value == 1
@@ -96,7 +96,7 @@ def test_the_last_turn_lapses_but_does_not_break():
 def test_seven_scenarios_tell_nothing_of_a_kind():
     runs = of_scenarios(7, "......")
 
-    assert kind_counts(counts_of(runs, dict.fromkeys(runs, PRESSURES)), "ask") is None
+    assert "ask" not in kind_counts(counts_of(runs, dict.fromkeys(runs, PRESSURES)))
 
 
 def test_kinds_come_in_the_order_of_the_scenarios():
