@@ -536,12 +536,15 @@ class SketchStore(Store):
         return touched
 
     async def cells(
-        self, experiment_ids: Ids | None = None, model_id: str | None = None
+        self,
+        experiment_ids: Ids | None = None,
+        model_id: str | None = None,
+        profile: str | None = None,
     ) -> Sequence[Cell]:
         async with self._transaction() as server:
             wanted = list(server.contents.partitions) if experiment_ids is None else experiment_ids
             cells = [cell for id_ in sorted({*wanted}) for cell in server.cells(id_, model_id)]
-        return [cell for cell in cells if cell.responses]
+        return [cell for cell in cells if cell.responses and profile in {None, cell.key.profile}]
 
     async def score_rows(self, experiment_id: str) -> AsyncIterator[Sequence[ScoredResponse]]:
         async with self._transaction() as server:

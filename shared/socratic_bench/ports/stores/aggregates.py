@@ -42,11 +42,15 @@ class Aggregates(Protocol):
         ...
 
     async def cells(
-        self, experiment_ids: Collection[str] | None = None, model_id: str | None = None
+        self,
+        experiment_ids: Collection[str] | None = None,
+        model_id: str | None = None,
+        profile: str | None = None,
     ) -> Sequence[Cell]:
         """Return the cells of these experiments, or of all, in the order of their keys.
 
         `model_id` chooses those of one model; the store reads no others of these experiments.
+        `profile` chooses those under one profile.
         """
         ...
 

@@ -142,7 +142,8 @@ async def _read(
         for id_ in ids:
             counts[id_] = Count(0, 0) if id_ in unpooled else kept.counts[id_]
         if unread := unpooled.intersection(ids):
-            for cell in cells_under(await store.cells(unread), profile):
+            own = await store.cells(unread, profile=stored_profile(profile))
+            for cell in cells_under(own, profile):
                 done, cells = counts[cell.key.experiment_id]
                 of_model = (cell.key.experiment_id, cell.key.model_id)
                 is_counted = of_model in counting

@@ -92,6 +92,10 @@ async def test_scores_by_another_profile_change_neither_progress_nor_other_cells
     cells = contents(await store.cells([id_]))
     assert {key: cell for key, cell in cells.items() if key.profile == CANONICAL} == own
     assert len(cells) == 2 * len(own)
+    assert contents(await store.cells([id_], profile=CANONICAL)) == own
+    others = {key: cell for key, cell in cells.items() if key.profile == OTHER}
+    assert contents(await store.cells([id_], profile=OTHER)) == others
+    assert await store.cells(None, run.model_id, "nobody's") == []
     assert await verify(store, id_) == []
 
 

@@ -52,9 +52,9 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.store, name)
 
-    async def cells(self, ids: Collection[str], model: str | None = None) -> Sequence[Cell]:
+    async def cells(self, ids: Collection[str], **chosen: str) -> Sequence[Cell]:
         self.read += ids
-        return await self.store.cells(ids, model)
+        return await self.store.cells(ids, **chosen)
 
 
 async def do(store: MemoryStore, planned: Experiment, deed: Deed, number: int) -> None:

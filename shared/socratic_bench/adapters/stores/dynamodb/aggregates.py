@@ -14,6 +14,7 @@ from socratic_bench.adapters.stores.dynamodb.cells import (
     CELLS,
     FAILURES,
     SCORES,
+    key_of_cell,
     row_of_cell,
     row_of_failure,
     row_of_score,
@@ -118,20 +119,31 @@ class DynamoDBAggregates(DynamoDBRole):
         self._marked_profiles |= other
 
     async def cells(
-        self, experiment_ids: Collection[str] | None = None, model_id: str | None = None
+        self,
+        experiment_ids: Collection[str] | None = None,
+        model_id: str | None = None,
+        profile: str | None = None,
     ) -> Sequence[Cell]:
         if experiment_ids is None:
             marks = await self._table.query(keys.FOLDED_INTO)
             experiment_ids = [str(mark[SK]) for mark in marks]
-        found = await together(self._cells_of(id_, model_id) for id_ in set(experiment_ids))
+        found = await together(
+            self._cells_of(id_, model_id, profile) for id_ in set(experiment_ids)
+        )
         return sorted(chain.from_iterable(found), key=lambda cell: cell.key)
 
-    async def _cells_of(self, experiment_id: str, model_id: str | None) -> list[Cell]:
+    async def _cells_of(
+        self, experiment_id: str, model_id: str | None, profile: str | None
+    ) -> list[Cell]:
         place = keys.cells(experiment_id), ""
         if model_id is not None:
             place = keys.cells_of_model(experiment_id, model_id)
         items = await self._table.query(*place)
-        cells = CELLS.facts(row_of_cell(experiment_id, item) for item in items)
+        cells = CELLS.facts(
+            row_of_cell(experiment_id, item)
+            for item in items
+            if profile in {None, key_of_cell(experiment_id, item).profile}
+        )
         return [cell for cell in cells if cell.responses]
 
     async def score_rows(self, experiment_id: str) -> AsyncIterator[Sequence[ScoredResponse]]:

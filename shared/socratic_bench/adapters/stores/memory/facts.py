@@ -134,13 +134,20 @@ class MemoryAggregates(MemoryRole):
             return deepcopy([cell for fold in folds.values() for cell in fold.touched])
 
     async def cells(
-        self, experiment_ids: Collection[str] | None = None, model_id: str | None = None
+        self,
+        experiment_ids: Collection[str] | None = None,
+        model_id: str | None = None,
+        profile: str | None = None,
     ) -> Sequence[Cell]:
         async with self._state_alone() as state:
             ids = state.facts.keys() if experiment_ids is None else set(experiment_ids)
             cells = chain.from_iterable(state.facts_of(id_).cells.values() for id_ in ids)
             found = [
-                cell for cell in cells if cell.responses and model_id in {None, cell.key.model_id}
+                cell
+                for cell in cells
+                if cell.responses
+                and model_id in {None, cell.key.model_id}
+                and profile in {None, cell.key.profile}
             ]
             return deepcopy(sorted(found, key=lambda cell: cell.key))
 

@@ -40,7 +40,10 @@ class SqlAggregates(SqlRole):
             return await Folding(transaction, self._statements).add(scores, failures)
 
     async def cells(
-        self, experiment_ids: Collection[str] | None = None, model_id: str | None = None
+        self,
+        experiment_ids: Collection[str] | None = None,
+        model_id: str | None = None,
+        profile: str | None = None,
     ) -> Sequence[Cell]:
         of = self._statements.aggregates
         statement = of.cells if model_id is None else of.cells_of_model
@@ -52,6 +55,8 @@ class SqlAggregates(SqlRole):
             for chunk in chunks(sorted(set(experiment_ids or ()))):
                 parameters = {"experiment_ids": chunk, "model_id": model_id}
                 rows += await transaction.execute(statement, parameters)
+        if profile is not None:
+            rows = [row for row in rows if row.profile == profile]
         # In a thread: parsing many cells takes long.
         return await asyncio.to_thread(CELL_RECORDS.facts, rows)
 
