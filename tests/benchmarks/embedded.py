@@ -1,6 +1,7 @@
 """One process: the speed of scoring, of a whole benchmark, and beside Inspect AI.
 
     python -m tests.benchmarks.embedded [scoring|throughput [RUNS ...]|inspect PYTHON]
+    python -m tests.benchmarks.embedded pressure [MODELS]
 
 `scoring` prints the time to score a response as a multiple of `str.lower` and `str.split` of its
 text, the floor of any scorer in pure Python. The texts are about 1.8 KB long: real responses where
@@ -9,6 +10,11 @@ the best of several rounds over all texts.
 
 `throughput` prints runs a second through all stages, and the memory as runs grow. Reference tutors
 answer at once, and SQLite writes to disk with full durability; each size has a fresh process.
+
+`pressure` gives 25 reference tutors, or MODELS, three repeats of `pressure-24`, 21,600 calls, and
+prints time, processor time and peak memory of each step: the commands `run`, `rescore` (judge and
+fold) and `fidelity`, and a process that answers /api/fidelity, from its start on. Then come the
+processor times of that answer alone: the first one, and one that a new app makes.
 
 `inspect` compares that with Inspect AI and its mock model. PYTHON is an interpreter of another
 environment, with `pip install inspect_ai==0.3.285`. Inspect AI scores by `includes`, the simplest
@@ -31,11 +37,17 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import httpx
+
+from socratic_api.bootstrap import build_app
+from socratic_api.settings import ApiSettings
 from socratic_bench import score
 from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.hosting.process import quiet_garbage_collector
 from socratic_bench.planning.config_file.scenario_selection import load_pack
+from socratic_bench.results.fidelity.fidelity import FIDELITY
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.fidelity.profile import Fidelity
 from socratic_cli.embedded import Benchmark
@@ -192,6 +204,57 @@ async def _execute(experiment: Experiment, folder: str) -> dict[str, float]:
     return {"runs": planned, "seconds": seconds, "peak_mb": peak}
 
 
+def pressure(models: int = 25) -> None:
+    """Print a line for each step."""
+    tutors = [f"reference/{ARCHETYPES[each % 4]}@{each}" for each in range(models)]
+    plan = {"models": tutors, "scenarios": "pressure-24", "repeats": 3, "name": "pressure"}
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "plan.json").write_text(json.dumps(plan))
+        store = f"sqlite:///{folder}/benchmark.db"
+        cli = ("-c", "import sys; from socratic_cli.cli import main; sys.exit(main())")
+        _step("run", *cli, "run", f"{folder}/plan.json", "--store", store)
+        _step("rescore", *cli, "rescore", "pressure", "--profile", FIDELITY, "--store", store)
+        _step("fidelity", *cli, "fidelity", "--json", "--store", store)
+        told = _step("/api/fidelity", "-m", "tests.benchmarks.embedded", "answer", store)
+        print(told, end="")
+
+
+def _step(name: str, *words: str) -> str:
+    """Run Python, print what it took, and return its output."""
+    started = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen([sys.executable, *words], stdout=output)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.perf_counter() - started
+        if process.returncode:
+            raise SystemExit(f"{name} ended with exit code {process.returncode}")
+        output.seek(0)
+        told = output.read()
+    print(
+        f"{name:14} {seconds:6.1f} s, {usage.ru_utime + usage.ru_stime:5.1f} s of processor time, "
+        f"peak memory {usage.ru_maxrss / 1024:.0f} MB",
+        flush=True,
+    )
+    return told
+
+
+async def answer(url: str) -> None:
+    """Print the processor time of /api/fidelity: of the first answer, and of a new app's."""
+    taken = []
+    for _ in range(2):
+        store = SqlStore.from_url(url)
+        await store.prepare()
+        transport = httpx.ASGITransport(build_app(store, ApiSettings(store_timeout=60)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            started = time.process_time()
+            found = await client.get("/api/fidelity")
+            taken.append(time.process_time() - started)
+        found.raise_for_status()
+        await store.close()
+    print(f"  first answer {taken[0]:.2f} s, a new app's {taken[1]:.2f} s of processor time")
+
+
 def inspect(python: str) -> None:
     """Print a line for each round."""
     for _ in range(INSPECT_ROUNDS):
@@ -225,12 +288,18 @@ def main(name: str | None = None, *arguments: str) -> None:
         case None:
             scoring()
             throughput()
+            pressure()
         case "scoring":
             scoring()
         case "throughput":
             throughput(*map(int, arguments))
         case "one":
             one(int(arguments[0]))
+        case "pressure":
+            pressure(*map(int, arguments))
+        case "answer":
+            with quiet_garbage_collector():
+                asyncio.run(answer(arguments[0]))
         case "inspect":
             inspect(arguments[0])
         case _:
