@@ -20,6 +20,7 @@ COMPOSE = docker compose --file deploy/compose/$(or $(STACK_$(BROKER)),$(error B
 RUNNERS ?= 1
 JUDGES ?= 1
 CURATORS ?= 1
+SEEDS ?= 10000
 ROUNDS ?= 5
 ARCHITECTURE ?= arm64
 TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(SERVERS)/.ready
@@ -103,8 +104,9 @@ check-pages:
 bench: $(VENV)/.test $(SERVERS)/.ready ## Run the benchmarks and print their figures
 	$(BIN)/python -m tests.benchmarks
 
-chaos: $(VENV)/.test ## Kill, cut, repeat and poison everything for a long while (ROUNDS=5)
-	SOCRATIC_CHAOS_ROUNDS=$(ROUNDS) $(BIN)/python -m pytest tests/chaos -s
+chaos: $(VENV)/.test ## Break everything: SEEDS=10000 in virtual time, then ROUNDS=5 of real servers (0: none)
+	$(BIN)/python -m tests.simulation.chaos --seeds 0:$(SEEDS)
+	$(if $(filter-out 0,$(ROUNDS)),SOCRATIC_CHAOS_ROUNDS=$(ROUNDS) $(BIN)/python -m pytest tests/chaos -s)
 
 packages: $(AWS)/.ready ## Build the packages of the AWS functions (ARCHITECTURE=x86_64, else arm64)
 	@$(PYTHON) $(PAGES)

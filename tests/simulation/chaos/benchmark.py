@@ -1,0 +1,99 @@
+"""The benchmark of a seed: small, and long enough for all its faults."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Final
+
+from socratic_bench.domain.experiment.manifest import (
+    Experiment,
+    Limits,
+    Manifest,
+    Parameters,
+    TutorModel,
+)
+from socratic_bench.domain.money import Price
+from socratic_bench.domain.scenario import Scenario
+
+START: Final = datetime(2026, 3, 2, 12, tzinfo=UTC)
+"""Noon: a cell counts the days of its answers, and no fault moves a clock to another day."""
+
+SHAPES: Final = 12
+"""Different plans; a quiet run of each is worth keeping."""
+
+SCENARIOS: Final = (
+    ("growth", "ambiguous", "My startup isn't growing. Why?"),
+    ("report", "ethical", "My boss wants me to change the figures. Should I?"),
+    ("fraction", "student", "Is 3/8 more than 2/5? Just tell me."),
+)
+FOLLOW_UPS: Final = ("I don't know. Can't you say?", "So am I right?")
+BUDGET: Final = Decimal("0.016")
+"""USD: enough for all calls, and for the reservations of two or three at a time."""
+
+PRICE: Final = Price(input_per_million=Decimal(3), output_per_million=Decimal(15))
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How quickly a benchmark can be carried out; nothing of it shows in the cells."""
+
+    seconds: float
+    """The longest that the provider takes for a reply."""
+
+    concurrency: int | None
+    requests_per_minute: int | None
+
+    @classmethod
+    def drawn(cls, chance: random.Random) -> Pace:
+        return cls(
+            seconds=chance.choice((1.0, 8.0, 40.0, 100.0)),
+            concurrency=chance.choice((None, None, 1, 2)),
+            requests_per_minute=chance.choice((None, None, 2, 6)),
+        )
+
+
+MOST_A_CALL: Final = 3_200_000
+"""Nanodollars that a call of these plans reserves, at most."""
+
+QUICK: Final = Pace(0.1, None, None)
+
+
+def experiment(shape: int, pace: Pace = QUICK) -> Experiment:
+    """Return a plan of 12 runs with one to three turns each.
+
+    Shapes of odd numbers have a budget.
+    """
+    limits = Limits(
+        concurrency=pace.concurrency,
+        requests_per_minute=pace.requests_per_minute,
+        run_timeout_seconds=24 * 3600,
+    )
+    models = tuple(
+        TutorModel(
+            id=f"simulated/{name}",
+            options={"shape": shape},
+            price=PRICE,
+            limits=limits,
+        )
+        for name in ("asks", "tells")
+    )
+    scenarios = tuple(
+        Scenario(
+            id=name,
+            dimension=dimension,
+            prompt=prompt,
+            follow_ups=FOLLOW_UPS[: (shape + number) % 3],
+        )
+        for number, (name, dimension, prompt) in enumerate(SCENARIOS)
+    )
+    manifest = Manifest(
+        models=models,
+        scenarios=scenarios,
+        repeats=2,
+        parameters=Parameters(max_tokens=100),
+        budget=BUDGET if shape % 2 else None,
+    )
+    return Experiment(manifest=manifest, occasion=f"shape {shape}", created_at=START)
