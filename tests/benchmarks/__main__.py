@@ -13,6 +13,7 @@ from tests.benchmarks import (
     interval_coverage,
     pages,
     services,
+    simulated_chaos,
     start,
 )
 from tests.benchmarks.calls import call_cost, many_endpoints
@@ -29,4 +30,5 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         api.main(None, folder)
         pages.main(None, folder)
+    simulated_chaos.main()
     start.main()

@@ -1,6 +1,7 @@
-"""The figures survive kills, cut connections, duplicates and poison.
+"""The figures survive kills, cut connections, duplicates and poison, on real servers.
 
-`make test-all` runs one round, `make chaos` as many as ROUNDS says.
+`make test-all` runs one round, `make chaos` as many as ROUNDS says. The services' own mistakes are
+a matter of tests/simulation/chaos/, which breaks far more; here are the servers' and drivers'.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ from tests.waiting import until, waiting_for
 pytestmark = [pytest.mark.connected, pytest.mark.long]
 
 ROUNDS = int(os.environ.get("SOCRATIC_CHAOS_ROUNDS", "1"))
-"""How often each kind of accident happens, twice over."""
+"""How often each kind of accident happens."""
 
 ARCHETYPES = ("socratic", "lecturer", "hedger", "drifter", "faulty")
 ACCIDENTS = (
-    *("runner", "judge", "curator", "connections") * 2,
+    *("runner", "judge", "curator", "connections", "connections"),
     *("api", "rabbitmq", "postgresql", "read-only", "freeze", "alarm"),
 )
 LOSSES = ("purge", "delete", "discard")
@@ -58,7 +59,7 @@ PATIENCE = 600.0 + 240.0 * ROUNDS
 
 
 def experiment() -> Experiment:
-    """25 models, 10,125 runs a round; one in five answers after a while, the others at once."""
+    """25 models, 6,750 runs a round; one in five answers after a while, the others at once."""
     models = tuple(
         TutorModel(
             id=f"reference/{archetype}@{number}",
@@ -69,7 +70,7 @@ def experiment() -> Experiment:
         for number in range(1, 6)
     )
     return Experiment(
-        manifest=Manifest(models=models, scenarios=load_pack(), repeats=27 * ROUNDS),
+        manifest=Manifest(models=models, scenarios=load_pack(), repeats=18 * ROUNDS),
         created_at=NOW,
     )
 

@@ -49,9 +49,9 @@ class Pace:
     @classmethod
     def drawn(cls, chance: random.Random) -> Pace:
         return cls(
-            seconds=chance.choice((1.0, 8.0, 40.0, 100.0)),
-            concurrency=chance.choice((None, None, 1, 2)),
-            requests_per_minute=chance.choice((None, None, 2, 6)),
+            seconds=chance.choice((0.5, 2.0, 10.0, 30.0, 90.0)),
+            concurrency=chance.choice((None, None, 1, 3)),
+            requests_per_minute=chance.choice((None, None, 6, 20)),
         )
 
 

@@ -35,7 +35,7 @@ class Totals:
         return (
             f"{self.runs} seeds, {self.failed} failed: {self.hours:,.0f} simulated hours in "
             f"{self.cpu:.1f} s of CPU, {self.cpu / max(self.runs, 1) * 1000:.0f} ms a seed, "
-            f"{self.hours / max(self.cpu, 1e-9) * 60:,.0f} hours a minute; "
+            f"{self.hours / max(self.cpu, 1e-9):,.1f} hours per second; "
             f"complete {self.slowest:,.0f} s after the last fault at the latest"
         )
 

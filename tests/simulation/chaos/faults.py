@@ -15,14 +15,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import FailureKind
 from socratic_bench.events.codec import Message
+from tests.simulation.chaos.processes import Process
 from tests.simulation.chaos.provider import Trouble
 from tests.simulation.chaos.world import HEARTBEATS_MISSED, LEASES_LOST, PLACES, World
 
 RUNNERS: Final = ("runner-1", "runner-2")
+MOMENT_SECONDS: Final = 120.0
+"""How long an accident waits for its moment."""
+
 QUEUES: Final = tuple(queue.name for queue in WORK_QUEUES)
 
 Range = tuple[float, float]
@@ -123,6 +128,69 @@ async def crash_loop(world: World, place: str, times: int, seconds: float) -> No
         await asyncio.sleep(seconds)
 
 
+_SERVED: Final = ("publish sent", "publish done", "ack sent", "ack done", "retry sent")
+_RUNNER: Final = (
+    *("record sent", "record done", "take_leases sent", "take_leases done", "heartbeat sent"),
+    *("end_calls sent", "give_back_leases sent", "record_failures done"),
+)
+_CURATOR: Final = ("fold sent", "fold done", "complete sent", "complete done")
+MOMENTS: Final = [
+    f"{place} {moment}"
+    for place in PLACES
+    for moment in (
+        *_SERVED,
+        *(_RUNNER if place in RUNNERS else ()),
+        *(_CURATOR if place.startswith("curator") else ()),
+    )
+]
+"""A process, and its request as it is sent, or as the server has done it: most accidents matter at
+one moment alone."""
+
+
+@fault(harmless=True, moment=MOMENTS, number=[1, 1, 2, 5], after=(0.0, 60.0))
+async def kill_at(world: World, moment: str, number: int, after: float) -> None:
+    """A process ends at the so-manieth moment of a kind."""
+    place = moment.partition(" ")[0]
+    if await _moment(world, moment, number, lambda: world.kill(place)):
+        process = world.processes[place]
+        await asyncio.sleep(after)
+        if world.processes[place] is process:
+            world.start(place)
+
+
+@fault(moment=MOMENTS, number=[1, 1, 2, 5], seconds=(1.0, 120.0))
+async def freeze_at(world: World, moment: str, number: int, seconds: float) -> None:
+    """A process stands still from such a moment on."""
+    place = moment.partition(" ")[0]
+    if await _moment(world, moment, number, lambda: world.freeze(place)):
+        await _frozen(world, world.processes[place], seconds)
+
+
+async def _moment(world: World, moment: str, number: int, happen: Callable[[], object]) -> bool:
+    """Have an accident happen to the present process of a place, if the moment comes."""
+    place, request, state = moment.split(" ")
+    process, has_come = world.processes[place], asyncio.Event()
+    left = number
+
+    def hear(what: str) -> None:
+        nonlocal left
+        # A publication names its types, too.
+        left -= what.startswith(request) and what.endswith(state)
+        if left == 0 and not process.is_frozen and world.processes[place] is process:
+            left -= 1
+            happen()
+            has_come.set()
+
+    wires = (process.broker.wire, process.store.wire)
+    for wire in wires:
+        wire.on_request.append(hear)
+    try:
+        return await wait_at_most(MOMENT_SECONDS, has_come)
+    finally:
+        for wire in wires:
+            wire.on_request.remove(hear)
+
+
 @fault(place=[*PLACES], seconds=(1.0, 120.0))
 async def freeze(world: World, place: str, seconds: float) -> None:
     """A process stands still, and goes on later.
@@ -130,9 +198,13 @@ async def freeze(world: World, place: str, seconds: float) -> None:
     A runner that is silent for long loses its leases: its calls in flight may be paid once more.
     """
     process = world.processes[place]
-    if process.is_frozen:
-        return
-    world.freeze(place)
+    if not process.is_frozen:
+        world.freeze(place)
+        await _frozen(world, process, seconds)
+
+
+async def _frozen(world: World, process: Process, seconds: float) -> None:
+    """Have a frozen process go on after so long; the broker drops its connection before."""
     if seconds > LEASES_LOST:
         world.excuse(process, "a freeze")
     await asyncio.sleep(min(seconds, HEARTBEATS_MISSED))
@@ -331,7 +403,7 @@ async def busy_provider(
     await _troubled(world, Trouble(FailureKind(kind), share, retry_after), seconds)
 
 
-@fault(seconds=(1.0, 600.0))
+@fault(seconds=(1.0, 300.0))
 async def dying_provider(world: World, seconds: float) -> None:
     """Nobody can reach the provider."""
     await _troubled(world, Trouble(FailureKind.UNREACHABLE), seconds)
@@ -371,7 +443,7 @@ async def _troubled(world: World, trouble: Trouble, seconds: float) -> None:
 @fault(
     harmless=True,
     to=[ExperimentState.PAUSED.value, ExperimentState.CANCELLED.value],
-    seconds=(0.1, 600.0),
+    seconds=(0.1, 300.0),
 )
 async def stop_and_resume(world: World, to: str, seconds: float) -> None:
     """A person pauses or cancels the experiment, and resumes it later."""
@@ -382,7 +454,7 @@ async def stop_and_resume(world: World, to: str, seconds: float) -> None:
         await world.change_state(ExperimentState.RESUMED)
 
 
-@fault(factor=[2, 5, 100], seconds=(1.0, 600.0))
+@fault(factor=[2, 5, 100], seconds=(1.0, 300.0))
 async def cut_budget(world: World, factor: int, seconds: float) -> None:
     """A person lowers the budget, and raises it later."""
     with _in_force(world, "budget_cut"):

@@ -128,6 +128,24 @@ async def nothing_paid_is_lost(world: World, expected: bytes | None) -> AsyncIte
 
 
 @invariant
+async def rate_limits_hold(world: World, expected: bytes | None) -> AsyncIterator[str]:
+    """All runners together call a model as often in a minute as it allows.
+
+    A runner may call once as it begins, before it knows of the others' calls.
+    """
+    most = world.pace.requests_per_minute
+    if most is None:
+        return
+    most += sum(process.kind == "runner" for process in world.all_processes)
+    for model in world.experiment.manifest.models_by_id:
+        times = sorted(at for at, called in world.provider.requests if called == model)
+        for number, first in enumerate(times[:-most]):
+            if times[number + most] < first + 60.0:
+                yield f"{model} got more than {most} calls in the minute from {first:.1f} on"
+                break
+
+
+@invariant
 async def only_losses_are_healed(world: World, expected: bytes | None) -> AsyncIterator[str]:
     """The reconciler sends nothing again where no message was lost and nobody was away for long.
 

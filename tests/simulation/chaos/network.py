@@ -38,6 +38,8 @@ class Wire:
         self._under_way: dict[asyncio.Future[Any], asyncio.Handle | asyncio.Task[Any]] = {}
         self.slowness = 1.0
         self.is_cut = False
+        self.on_request: list[Callable[[str], None]] = []
+        """Hear of each request as the process sends it, and again as the server has done it."""
 
     @property
     def delay(self) -> float:
@@ -77,30 +79,40 @@ class Wire:
             self._note(self._name, what)
         answer: asyncio.Future[Result] = self._loop.create_future()
         self._under_way[answer] = self._loop.call_later(
-            self.delay, arrive, do, answer, context=WORLD
+            self.delay, arrive, what, do, answer, context=WORLD
         )
+        for hear in self.on_request:
+            hear(f"{what} sent")
         return await answer
 
-    def _do_at_once(self, do: Callable[[], Awaitable[Result]], answer: asyncio.Future[Any]) -> None:
+    def _do_at_once(
+        self, what: str, do: Callable[[], Awaitable[Result]], answer: asyncio.Future[Any]
+    ) -> None:
         try:
             result, error = at_once(do()), None
         except Exception as raised:  # noqa: BLE001 - it is the server's answer
             result, error = None, raised
-        self._reply(answer, result, error)
+        self._reply(what, answer, result, error)
 
-    def _begin(self, do: Callable[[], Awaitable[Result]], answer: asyncio.Future[Any]) -> None:
+    def _begin(
+        self, what: str, do: Callable[[], Awaitable[Result]], answer: asyncio.Future[Any]
+    ) -> None:
         async def work() -> None:
             try:
                 result, error = await do(), None
             except Exception as raised:  # noqa: BLE001 - it is the server's answer
                 result, error = None, raised
-            self._reply(answer, result, error)
+            self._reply(what, answer, result, error)
 
         task = self._loop.create_task(work(), context=WORLD)
         if answer in self._under_way:
             self._under_way[answer] = task
 
-    def _reply(self, answer: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+    def _reply(
+        self, what: str, answer: asyncio.Future[Any], result: Any, error: Exception | None
+    ) -> None:
+        for hear in self.on_request:
+            hear(f"{what} done")
         if self._under_way.pop(answer, None) is not None:
             self._loop.call_later(self.delay, _give, answer, result, error, context=WORLD)
 

@@ -10,8 +10,8 @@ from tests.simulation.chaos.benchmark import QUICK, SHAPES, Pace
 from tests.simulation.chaos.chance import stream
 from tests.simulation.chaos.faults import KINDS, Fault
 
-MOST_FAULTS: Final = 10
-LENGTHS: Final = (60.0, 300.0, 900.0)
+MOST_FAULTS: Final = 8
+LENGTHS: Final = (30.0, 120.0, 400.0)
 """Seconds in which the faults of a run begin; one of them is drawn."""
 
 
