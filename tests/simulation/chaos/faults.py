@@ -67,7 +67,7 @@ class Kind:
 
 
 KINDS: Final[dict[str, Kind]] = {}
-"""In the order of the module: a new kind at its end changes the fewest drawn schedules."""
+"""In the order of the module."""
 
 
 def fault(*, harmless: bool = False, **arguments: Range | list[Any]) -> Callable[[Happen], Happen]:
@@ -125,6 +125,18 @@ async def crash_loop(world: World, place: str, times: int, seconds: float) -> No
     """
     for _ in range(times):
         await kill(world, place, 0.0)
+        await asyncio.sleep(seconds)
+
+
+@fault(harmless=True, kind=["runner", "judge", "curator"], times=[2, 4], seconds=(5.0, 20.0))
+async def bad_release(world: World, kind: str, times: int, seconds: float) -> None:
+    """All processes of a kind are killed together, again and again: messages come many times."""
+    for _ in range(times):
+        places = [place for place in PLACES if place.startswith(kind)]
+        for place in places:
+            world.kill(place)
+        for place in places:
+            world.start(place)
         await asyncio.sleep(seconds)
 
 
