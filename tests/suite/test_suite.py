@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes.forked import ForkedProcess
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -95,3 +97,29 @@ def test_a_test_has_the_length_of_its_stage(tmp_path: Path, length: str, number:
         SOCRATIC_TEST_LENGTH=length,
     )
     assert "1 passed" in said, said
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "said"),
+    [
+        ("sys.exit(3)", 3, ""),
+        ("sys.exit()", 0, ""),
+        ("sys.exit('no store')", 1, "no store\n"),
+        ("1 / 0", 1, "ZeroDivisionError: division by zero\n"),
+        ("loop = asyncio.new_event_loop()", 0, "ResourceWarning: unclosed event loop"),
+    ],
+)
+def test_a_forked_process_ends_as_any_other(tmp_path: Path, end: str, code: int, said: str) -> None:
+    program = f"""
+        import asyncio, atexit, sys, threading, warnings
+
+        warnings.simplefilter("always")
+        atexit.register(print, "handler", end="")
+        threading.Thread(target=lambda: threading.main_thread().join() or print("thread")).start()
+        {end}
+    """
+    (tmp_path / "ending.py").write_text(textwrap.dedent(program))
+    with ForkedProcess(["ending"], cwd=tmp_path, environment={}, stdout=True) as process:
+        out, err = process.communicate()
+    assert (process.returncode, out) == (code, b"thread\nhandler")
+    assert said in err.decode()
