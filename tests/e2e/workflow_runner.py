@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from tests.processes.forked import typed_command
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -114,18 +115,20 @@ class Job:
         return str(self.github["head_ref"] or self.github["ref_name"])
 
     def _shell(self, step: dict[str, Any]) -> None:
+        tools, control = self._tools()
         output = self.workspace / "output"
         output.write_text("")
         own = {
             "GITHUB_OUTPUT": str(output),
             "GITHUB_STEP_SUMMARY": str(self.workspace / "summary.md"),
             "GITHUB_ACTION_PATH": str(ROOT),
-            "PATH": f"{self._tools()}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
         done = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", step["run"]],
             cwd=self.workspace,
             env=os.environ | self.environ | own | self._values(step.get("env", {})),
+            pass_fds=[control],
             capture_output=True,
             text=True,
             timeout=PATIENCE,
@@ -136,14 +139,17 @@ class Job:
         pairs = (line.split("=", 1) for line in output.read_text().splitlines())
         self.steps[step.get("id", "")] = {"outputs": dict(pairs)}
 
-    def _tools(self) -> Path:
-        """A folder with a `pip` that only looks for the packages: the command is there."""
+    def _tools(self) -> tuple[Path, int]:
+        """A folder with the command, and a `pip` that only looks for the packages.
+
+        The number is that of a socket that the command inherits.
+        """
         folder = self.workspace / "tools"
         folder.mkdir(exist_ok=True)
         pip = folder / "pip"
         pip.write_text(INSTALLS_NOTHING)
         pip.chmod(0o755)
-        return folder
+        return folder, typed_command(folder)
 
     def _values(self, written: Mapping[str, Any]) -> dict[str, str]:
         return {

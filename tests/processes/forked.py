@@ -38,13 +38,18 @@ class _Server:
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
 
-    def fork(self, request: Mapping[str, object], fds: Sequence[int]) -> None:
-        message = json.dumps(request).encode()
-        assert len(message) < REQUEST_BYTES
+    @property
+    def control(self) -> socket.socket:
+        """The socket that takes requests, from several processes at once."""
         with self._lock:
             if self._control is None:
                 self._control = self._start()
-            socket.send_fds(self._control, [message], fds)
+            return self._control
+
+    def fork(self, request: Mapping[str, object], fds: Sequence[int]) -> None:
+        message = json.dumps(request).encode()
+        assert len(message) < REQUEST_BYTES
+        socket.send_fds(self.control, [message], fds)
 
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -65,6 +70,16 @@ class _Server:
 
 
 _SERVER = _Server()
+
+
+def typed_command(folder: Path) -> int:
+    """Write `socratic-bench` into a folder for scripts; returns the socket that they inherit."""
+    control = _SERVER.control.fileno()
+    command = folder / COMMAND.name
+    typed = Path(__file__).with_name("typed.py")
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{typed}" {control} "$@"\n')
+    command.chmod(0o755)
+    return control
 
 
 class ForkedProcess:
