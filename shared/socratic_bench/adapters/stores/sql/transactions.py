@@ -39,8 +39,9 @@ class Insertion:
     parameters: Callable[..., Parameters]
     """Makes the parameters of `statement` from rows, and from its other parameters."""
 
-    only_new: Executable | None = None
-    """Writes missing rows and returns nothing; None where that is not faster."""
+    only_new: str | None = None
+    """The driver's own statement, which writes missing rows and returns nothing; None where that
+    is not faster."""
 
 
 class Session(Protocol):

@@ -37,7 +37,8 @@ class SQLiteDialect(Dialect):
         return sqlite.insert(table)
 
     def insertion(self, table: Table, insert: Any) -> Insertion:
-        only_new = sqlite.insert(table).on_conflict_do_nothing()
+        driver = sqlite.dialect(paramstyle="named")
+        only_new = str(sqlite.insert(table).on_conflict_do_nothing().compile(dialect=driver))
         return Insertion(insert.returning(*table.primary_key), key_of(table), self.rows, only_new)
 
     def rows(self, rows: Sequence[Row], **others: Any) -> Parameters:

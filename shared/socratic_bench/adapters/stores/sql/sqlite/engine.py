@@ -63,11 +63,15 @@ class ThreadedSession:
     def _insert(self, insertion: Insertion, rows: Sequence[Row], others: Row) -> Keys:
         """Insert rows in the fast way for new ones; if some exist, insert again, returning keys."""
         if insertion.only_new is not None:
-            connection = self._connected()
-            with connection.begin_nested() as savepoint:
-                if connection.execute(insertion.only_new, rows).rowcount == len(rows):
-                    return [[row[name] for name in insertion.key] for row in rows]
-                savepoint.rollback()
+            # SQLAlchemy would compile each savepoint, and process each row by itself.
+            execute = self._connected().exec_driver_sql
+            execute("SAVEPOINT only_new")
+            written = execute(insertion.only_new, list(rows)).rowcount
+            if written < len(rows):
+                execute("ROLLBACK TO only_new")
+            execute("RELEASE only_new")
+            if written == len(rows):
+                return [[row[name] for name in insertion.key] for row in rows]
         return self._execute(insertion.statement, insertion.parameters(rows, **others))
 
     def _connected(self) -> Connection:
