@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, n
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 import structlog
 
@@ -33,34 +33,20 @@ SettledAs = Literal["handled", "retried", "rejected", "returned"]
 them again, to this worker or another."""
 
 
-class Observer(Protocol):
-    """Hears of every message that a worker takes and settles. Its methods must return at once."""
+class Observer:
+    """Hears of every message that a worker takes and settles. This one does nothing; all return at
+    once.
+    """
 
     def holding(self, queue: str, times: Iterable[datetime]) -> AbstractContextManager[None]:
         """Hold a batch whose events happened at these times while the context is open."""
-        ...
-
-    def taken(self, queue: str, messages: int) -> None:
-        """Note messages of a queue that the worker took in hand."""
-        ...
-
-    def settled(self, queue: str, outcome: SettledAs, messages: int, seconds: float) -> None:
-        """Note messages that left the worker `seconds` after it took them."""
-        ...
-
-
-class Unobserved:
-    """Counts nothing."""
-
-    def holding(self, queue: str, times: Iterable[datetime]) -> AbstractContextManager[None]:
-        """Do nothing."""
         return nullcontext()
 
     def taken(self, queue: str, messages: int) -> None:
-        """Do nothing."""
+        """Note messages of a queue that the worker took in hand."""
 
     def settled(self, queue: str, outcome: SettledAs, messages: int, seconds: float) -> None:
-        """Do nothing."""
+        """Note messages that left the worker `seconds` after it took them."""
 
 
 GROUPS_SECONDS: Final = 1.0
@@ -121,7 +107,7 @@ class Worker:
         self._dispatcher = dispatcher
         self._intake = intake
         self._groups = groups
-        self._observer = observer or Unobserved()
+        self._observer = observer or Observer()
         self._consumer: Consumer | None = None
         self._draining = False
         self._owed = 0.0

@@ -36,7 +36,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.concurrency.deadlines import within
-from socratic_bench.consuming.worker import FindGroups, SettledAs
+from socratic_bench.consuming.worker import FindGroups, Observer, SettledAs
 from socratic_bench.errors import BrokerError, StoreError
 from socratic_bench.hosting.http.readiness import Readiness
 from socratic_bench.ports.broker import Broker
@@ -68,7 +68,7 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class MessageMetrics:
+class MessageMetrics(Observer):
     """Observes workers and counts their messages."""
 
     def __init__(self, metrics: Metrics, clock: Clock | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final
 
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.domain.response import Usage
@@ -81,44 +81,22 @@ class Retries:
         return self._policy.delay(failed, failure.retry_after)
 
 
-class CallObserver(Protocol):
-    """Hears of every ended call and of failing models. Its methods must return at once."""
+class CallObserver:
+    """Hears of ended calls and of failing models. This one does nothing; all return at once."""
 
     def replied(
         self, model_id: str, seconds: float, usage: Usage, cost_nanodollars: int | None
     ) -> None:
         """Note a call that ended with a reply."""
-        ...
 
     def failed(self, model_id: str, seconds: float, kind: str) -> None:
         """Note a call that ended without a reply; `kind` is the class of its failure."""
-        ...
 
     def troubled(self, model_id: str, kind: str) -> None:
         """Note a failing model of an experiment; `kind` is the class of its latest failure."""
-        ...
 
     def untroubled(self, model_id: str, kind: str) -> None:
         """Note that a model reported by `troubled` replies again, or is out of hand."""
-        ...
 
 
-class UnobservedCalls:
-    """Counts nothing."""
-
-    def replied(
-        self, model_id: str, seconds: float, usage: Usage, cost_nanodollars: int | None
-    ) -> None:
-        """Do nothing."""
-
-    def failed(self, model_id: str, seconds: float, kind: str) -> None:
-        """Do nothing."""
-
-    def troubled(self, model_id: str, kind: str) -> None:
-        """Do nothing."""
-
-    def untroubled(self, model_id: str, kind: str) -> None:
-        """Do nothing."""
-
-
-UNOBSERVED: Final = UnobservedCalls()
+UNOBSERVED: Final = CallObserver()

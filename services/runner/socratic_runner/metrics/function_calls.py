@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.response import Usage
 from socratic_bench.hosting.functions.embedded_metrics import EmbeddedMetrics
-from socratic_runner.conversations.call_outcomes import UnobservedCalls
+from socratic_runner.conversations.call_outcomes import CallObserver
 
 OK = "ok"
 """The outcome of a call with a reply; that of another one is the class of its failure."""
@@ -28,7 +28,7 @@ class _Calls:
     seconds: float = 0.0
 
 
-class FunctionCallMetrics(UnobservedCalls):
+class FunctionCallMetrics(CallObserver):
     """Counts the calls of an invocation by model, with their tokens, cost and time."""
 
     def __init__(self, metrics: EmbeddedMetrics, refused_writes: Callable[[], int]) -> None:

@@ -14,6 +14,7 @@ from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.domain.response import Usage
 from socratic_bench.hosting.metrics import Metrics, Read, add_counter, add_gauge
+from socratic_runner.conversations.call_outcomes import CallObserver
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
 from socratic_runner.model_pool import ModelPool
@@ -64,7 +65,7 @@ def add_breaker_metrics(metrics: Metrics, pool: ModelPool, model_names: ModelNam
 _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 
 
-class CallMetrics:
+class CallMetrics(CallObserver):
     """Counts model calls, with their tokens, cost and time."""
 
     def __init__(self, metrics: Metrics, model_names: ModelNames) -> None:
