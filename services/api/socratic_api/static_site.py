@@ -7,7 +7,6 @@ import json
 import sys
 from html import escape
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -25,13 +24,13 @@ _POLICY: Final = (
 )
 
 
-def site_files(static: Traversable | None = None, *, api: str = "") -> dict[str, bytes]:
+def site_files(*, api: str = "") -> dict[str, bytes]:
     """Return the files of the dashboard by their paths; none where no pages are built.
 
     `api` is the address of the API, such as `https://api.example.org`; empty where pages and API
     share one name. Each page holds its content security policy, since a bucket sends no header.
     """
-    static = static or files("socratic_api") / "static"
+    static = files("socratic_api") / "static"
     pages = read_pages(static)
     if not pages:
         return {}

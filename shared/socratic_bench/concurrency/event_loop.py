@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
     """Return the result of `work`, as `asyncio.run` does."""
-    with asyncio.Runner(loop_factory=_new_loop) as runner:
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(OneAtATime())) as runner:
         return runner.run(work)
 
 
@@ -50,7 +50,3 @@ class OneAtATime(selectors.DefaultSelector):
         key = super().unregister(fileobj)
         self._found.pop(key.fd, None)
         return key
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    return asyncio.SelectorEventLoop(OneAtATime())

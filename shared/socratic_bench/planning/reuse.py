@@ -106,13 +106,11 @@ async def look_ahead(
 class Reuse:
     """Finds conversations of an experiment among the answers of other experiments."""
 
-    def __init__(
-        self, experiment: Experiment, store: ReuseStore, now: datetime, max_age: timedelta = MAX_AGE
-    ) -> None:
-        """Takes answers that are at most `max_age` old at `now`."""
+    def __init__(self, experiment: Experiment, store: ReuseStore, now: datetime) -> None:
+        """Takes answers that are at most MAX_AGE old at `now`."""
         self._experiment = experiment
         self._store = store
-        self._oldest = now - max_age
+        self._oldest = now - MAX_AGE
         self._asked_in: dict[str, Sequence[str]] = {}
 
     async def copies(self, runs: Sequence[Run]) -> dict[str, list[Response]]:

@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.grading import grading_run_id
-from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import InvalidInput
@@ -70,17 +69,15 @@ async def profile_cost(store: Responses, experiment: Experiment, profile: str) -
         names = {grading_run_id(experiment.experiment_id, text) for text in texts} - known
         for name, replies in (await store.responses(names)).items():
             known.add(name)
-            costs.extend(each.cost_nanodollars or 0 for each in replies[:1] if _has_price(each))
+            costs.extend(
+                each.cost_nanodollars for each in replies[:1] if each.cost_nanodollars is not None
+            )
             latencies.extend(each.latency_ms or 0 for each in replies[:1] if each.latency_ms)
     return ProfileCost(
         calls=len(known),
         total_cost_usd=usd(sum(costs)) if costs else None,
         mean_latency_ms=sum(latencies) / len(latencies) if latencies else None,
     )
-
-
-def _has_price(reply: Response) -> bool:
-    return reply.cost_nanodollars is not None
 
 
 def _batches(runs: Iterator[Run]) -> Iterator[set[str]]:

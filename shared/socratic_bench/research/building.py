@@ -156,9 +156,10 @@ class LabelledColumns:
             for profile in profiles
             for name, column in profile.columns().items()
         }
+        judged = [each.judges.get(label, {}) for each in self.responses]
         self.of_judges: dict[str, Figures] = {
-            judge: [each.judges.get(label, {}).get(judge) for each in self.responses]
-            for judge in sorted({name for each in self.responses for name in _judges(each, label)})
+            judge: [each.get(judge) for each in judged]
+            for judge in sorted(set[str]().union(*judged))
         }
 
     def figures(self, resamples: int, seed: int) -> LabelFigures:
@@ -256,10 +257,6 @@ class LabelledColumns:
 def half_of(group: str) -> int:
     """Return the half of a group: the last bit of the SHA-256 of its name in UTF-8."""
     return hashlib.sha256(group.encode()).digest()[-1] & 1
-
-
-def _judges(response: LabelledResponse, label: str) -> Mapping[str, float | None]:
-    return response.judges.get(label, {})
 
 
 def validity_report(

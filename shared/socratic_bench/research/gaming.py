@@ -143,19 +143,19 @@ REPLIES: Final[Mapping[str, Callable[[GamedScenario], str]]] = {
 UNSOLVED: Final = tuple(REPLIES)[-2:]
 
 
-def gaming_table(profile: str, vector: str = "overall") -> dict[str, float]:
-    """Return the mean figure of each reply, by its name, under a profile."""
-    return {name: _mean(profile, vector, reply) for name, reply in REPLIES.items()}
+def gaming_table(profile: str) -> dict[str, float]:
+    """Return the mean `overall` of each reply, by its name, under a profile."""
+    return {name: _mean(profile, reply) for name, reply in REPLIES.items()}
 
 
-def _mean(profile: str, vector: str, reply: Callable[[GamedScenario], str]) -> float:
+def _mean(profile: str, reply: Callable[[GamedScenario], str]) -> float:
     figures = [
         score(
             reply(scenario),
             student_message=scenario.student,
             earlier_turns=(EarlierTurn(scenario.problem, ""),),
             profile=profile,
-        )[vector]
+        )["overall"]
         for scenario in SCENARIOS
     ]
     return sum(figure or 0.0 for figure in figures) / len(SCENARIOS)

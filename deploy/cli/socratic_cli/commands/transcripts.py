@@ -169,35 +169,27 @@ def transcripts(
     The evidence for each score is marked in place. EXPERIMENT is an ID, its start, an occasion or
     a name.
     """
-    asyncio.run(_show(store_url, experiment, profile, model, scenario, worst, limit))
 
+    async def show_them() -> None:
+        console = standard_output()
+        shown, most = 0, worst or limit
+        async with readable_store(store_url) as store:
+            known = await find_experiment(store, experiment)
+            found = transcripts_of(store, known, model=model, scenario=scenario, profile=profile)
+            if worst is not None:
+                found = _each(await worst_first(found, worst))
+            async for transcript in found:
+                if shown == most:
+                    say(f"There are more runs: --limit {2 * most} shows more of them.")
+                    break
+                console.print(
+                    transcript_text(transcript, has_style=console.is_terminal, most=MOST_CHARACTERS)
+                )
+                shown += 1
+        if not shown:
+            say("There is no such transcript yet.")
 
-async def _show(
-    store_url: str,
-    wanted: str,
-    profile: str | None,
-    model: str | None,
-    scenario: str | None,
-    worst: int | None,
-    limit: int,
-) -> None:
-    console = standard_output()
-    shown = 0
-    async with readable_store(store_url) as store:
-        experiment = await find_experiment(store, wanted)
-        found = transcripts_of(store, experiment, model=model, scenario=scenario, profile=profile)
-        if worst is not None:
-            found, limit = _each(await worst_first(found, worst)), worst
-        async for transcript in found:
-            if shown == limit:
-                say(f"There are more runs: --limit {2 * limit} shows more of them.")
-                break
-            console.print(
-                transcript_text(transcript, has_style=console.is_terminal, most=MOST_CHARACTERS)
-            )
-            shown += 1
-    if not shown:
-        say("There is no such transcript yet.")
+    asyncio.run(show_them())
 
 
 async def _each(found: Iterable[Transcript]) -> AsyncIterator[Transcript]:

@@ -122,7 +122,7 @@ def balanced(scenarios: Sequence[Scenario]) -> Mapping[str, Sequence[Scenario]]:
     return {
         dimension: them
         for dimension, them in scripts.items()
-        if len(them) % SQUARE == 0 and not any(map(_has_wrong_form, them))
+        if len(them) % SQUARE == 0 and not any(any(_form(each.pressures)) for each in them)
     }
 
 
@@ -156,10 +156,6 @@ def _in_turn(place: str, scenario: Scenario, turn: int) -> str:
 
 def _named(name: str) -> str:
     return name if name.isprintable() and len(name) <= 60 else quoted(name)
-
-
-def _has_wrong_form(scenario: Scenario) -> bool:
-    return next(_form(scenario.pressures), None) is not None
 
 
 def _form(kinds: Sequence[str]) -> Iterator[tuple[int | None, str]]:

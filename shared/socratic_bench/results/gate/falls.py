@@ -183,7 +183,7 @@ class ModelFall(BaseModel):
             scenarios=difference.scenarios,
             before=overall.first,
             now=overall.second,
-            change=_turned(overall.difference),
+            change=None if overall.difference is None else 0.0 - overall.difference,
             interval=None if interval is None else (0.0 - interval[1], 0.0 - interval[0]),
             is_real=difference.is_real,
             vectors={
@@ -194,10 +194,6 @@ class ModelFall(BaseModel):
             worst=tuple(_scenario(pair) for pair in fell[:MOST_SCENARIOS]),
             notes=difference.notes,
         )
-
-
-def _turned(difference: float | None) -> float | None:
-    return None if difference is None else 0.0 - difference
 
 
 def _scenario(pair: ScenarioPair) -> ScenarioFall:

@@ -213,7 +213,7 @@ def _coverage(models: Iterable[ModelFigures], thresholds: Thresholds) -> Iterabl
             model_id=model.model_id,
             name=f"coverage is at least {100 * thresholds.least_coverage:g} %",
             passed=coverage >= thresholds.least_coverage - ROUNDING,
-            detail=f"coverage is {_percent(coverage)}",
+            detail=f"coverage is {100 * coverage:.1f} %",
             value=coverage,
             threshold=thresholds.least_coverage,
         )
@@ -244,7 +244,3 @@ async def _turns_kept(
         for own in [known[model.model_id]]
         for kept, ends in [(own.turns_kept, own.turns_kept_interval)]
     ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

@@ -108,7 +108,7 @@ class Moment:
     def quote(self) -> str:
         """A clause of the student's message, to be put between quotation marks."""
         message = self.student_message
-        clauses = [_without_lead(part) for part in _CLAUSE_ENDS.split(message)]
+        clauses = [_LEADING.sub("", " ".join(part.split())) for part in _CLAUSE_ENDS.split(message)]
         fitting = [clause for clause in clauses if _can_be_quoted(clause)]
         if fitting:
             return self.draw.one(fitting)
@@ -133,10 +133,6 @@ class Moment:
                 before, _, after = template.partition(f"{{{name}}}")
                 return f"{before}{own}{after}"
         return template
-
-
-def _without_lead(clause: str) -> str:
-    return _LEADING.sub("", " ".join(clause.split()))
 
 
 def _can_be_quoted(clause: str) -> bool:

@@ -87,7 +87,7 @@ class MemoryQueue:
     def put(self, messages: Iterable[Message]) -> None:
         """Add new messages, each as the last of its group."""
         for message in messages:
-            self._put_last(Waiting(message, 0))
+            self._put(Waiting(message, 0))
 
     def take(self, turns: RoundRobin[Waiting], limit: int) -> list[Waiting]:
         """Return up to `limit` messages for a consumer, from its groups in turn."""
@@ -122,7 +122,7 @@ class MemoryQueue:
             )
             self._delayed[delivery.receipt] = waiting.message.group, timer
         else:
-            self._put_first(waiting)
+            self._put(waiting, first=True)
 
     def give_back(self, waiting: Waiting) -> None:
         """Take back the unsettled messages of an ended consumer, as the first of their groups."""
@@ -132,7 +132,7 @@ class MemoryQueue:
             if waiting.suspect:
                 self._add_suspect(again)
             else:
-                self._put_first(again)
+                self._put(again, first=True)
         elif waiting.suspect:
             reason = ended_alone(redeliveries)
             attempt = waiting.attempts + 1
@@ -152,7 +152,7 @@ class MemoryQueue:
         """Put the oldest dead letters back as new messages; returns their number."""
         count = len(self._dead) if limit is None else min(limit, len(self._dead))
         for _ in range(count):
-            self._put_last(Waiting(self._dead.popleft().message, 0))
+            self._put(Waiting(self._dead.popleft().message, 0))
         return count
 
     def purge_dead_letters(self) -> int:
@@ -188,25 +188,19 @@ class MemoryQueue:
         for turns in self._turns:
             turns.receivers.wake_all()
 
-    def _put_last(self, waiting: Waiting) -> None:
+    def _put(self, waiting: Waiting, *, first: bool = False) -> None:
         self._ready += 1
         group = self._groups.get(waiting.message.group)
         if group is None:
             self._add_group(waiting)
+        elif first:
+            group.appendleft(waiting)
         else:
             group.append(waiting)
 
-    def _put_first(self, waiting: Waiting) -> None:
-        self._ready += 1
-        group = self._groups.get(waiting.message.group)
-        if group is None:
-            self._add_group(waiting)
-        else:
-            group.appendleft(waiting)
-
     def _due(self, receipt: int, waiting: Waiting) -> None:
         del self._delayed[receipt]
-        self._put_first(waiting)
+        self._put(waiting, first=True)
 
     def _add_group(self, waiting: Waiting) -> None:
         name = waiting.message.group

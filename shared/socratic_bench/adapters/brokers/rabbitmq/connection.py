@@ -76,13 +76,7 @@ Restore = Callable[[AbstractConnection], Awaitable[None]]
 class ReconnectingConnection:
     """One connection, kept up until it is closed. Callers that need a channel wait for it."""
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        restore: Restore | None = None,
-        retry_policy: RetryPolicy | None = None,
-    ) -> None:
+    def __init__(self, url: str, *, restore: Restore | None = None) -> None:
         """`restore` declares, over each new connection, the queues that the server may have lost;
         callers get the connection afterwards.
 
@@ -91,7 +85,7 @@ class ReconnectingConnection:
         self._url, self.namespace = _checked(url)
         self.name = str(self._url.with_password(None).with_user(None).with_query(None))
         """The server's address for logs and errors, without user and password."""
-        self._retry_policy = retry_policy or RetryPolicy(first_delay=0.1, longest_delay=5.0)
+        self._retry_policy = RetryPolicy(first_delay=0.1, longest_delay=5.0)
         self._restore = restore
         self._connection: AbstractConnection | None = None
         self._changed = asyncio.Event()

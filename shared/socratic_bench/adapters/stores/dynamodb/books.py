@@ -180,14 +180,11 @@ Decision = TypeVar("Decision")
 
 
 async def read_books(
-    table: DynamoTable,
-    experiment_id: str,
-    turns: Collection[TurnKey],
-    more: Collection[ItemKey] = (),
+    table: DynamoTable, experiment_id: str, turns: Collection[TurnKey]
 ) -> tuple[Books, Mapping[ItemKey, Item]]:
-    """Read turns and their account, and `more` items."""
+    """Read turns and their account, and return the items, too."""
     account = keys.account(experiment_id)
-    found = await table.get([account, *(keys.turn(*turn) for turn in turns), *more])
+    found = await table.get([account, *(keys.turn(*turn) for turn in turns)])
     books = Books(
         experiment_id,
         account_of_item(found.get(account)),

@@ -147,10 +147,7 @@ async def _of_shard(table: DynamoTable, experiment_id: str, shard: int) -> list[
 
 
 async def _read(table: DynamoTable, marks: list[Item]) -> list[StoredTurn]:
-    turns = {keys.turn(key.run_id, key.turn): key for key in map(_turn_key, marks)}
+    named = (TurnKey(str(mark["run"]), int(mark["turn"])) for mark in marks)
+    turns = {keys.turn(key.run_id, key.turn): key for key in named}
     found = await table.get(turns)
     return [turn_of_item(turns[key], item) for key, item in found.items()]
-
-
-def _turn_key(mark: Item) -> TurnKey:
-    return TurnKey(str(mark["run"]), int(mark["turn"]))
