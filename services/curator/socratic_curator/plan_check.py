@@ -8,12 +8,12 @@ from typing import Final
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.score import ScoredResponse
-from socratic_bench.errors import BrokenPlugin, StoreUnreadable, UnknownProfile
+from socratic_bench.errors import StoreUnreadable
 from socratic_bench.events.event_types import ResponseScored, RunFailed
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import Profile, combining, overall
-from socratic_bench.scoring.profiles import profile_named
+from socratic_bench.scoring.profiles import known_profile
 
 MOST_KEPT: Final = 200
 """Experiments whose plans are kept. A plan never changes."""
@@ -69,17 +69,10 @@ class PlanCheck:
             return None
         if outside := experiment.outside_plan(run, turn):
             return outside
-        measured = _profile(profile)
+        measured = known_profile(profile)
         if measured is None and profile != experiment.manifest.profile:
             return f"not in the plan: nothing here scores by the profile {profile!r}"
         return None if isinstance(fact, RunFailed) else _of_score(fact.data, experiment, measured)
-
-
-def _profile(name: str) -> Profile | None:
-    try:
-        return profile_named(name)
-    except (UnknownProfile, BrokenPlugin):
-        return None
 
 
 def _of_score(
