@@ -54,6 +54,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 
 class SocraticBenchError(Exception):
@@ -164,6 +165,8 @@ class FailureKind(StrEnum):
     """The question does not fit into what the model can read."""
     BAD_REQUEST = "bad_request"
     """The provider does not accept the request as it stands."""
+    TLS = "tls"
+    """No trusted connection: the server's certificate, or no TLS at that port."""
     AUTH = "auth"
     """The key is missing, wrong, or not allowed to use this model."""
     NOT_FOUND = "not_found"
@@ -179,20 +182,55 @@ class FailureKind(StrEnum):
         return cls.UNKNOWN
 
 
+class FaultScope(StrEnum):
+    """What a failed call is the fault of; all calls that share it would fail alike."""
+
+    CONVERSATION = "conversation"
+    """The texts of this conversation; other conversations may get replies."""
+    MODEL = "model"
+    """The model, its name or its parameters."""
+    KEY = "key"
+    """The key or its account; another key, or the renewed one, may be accepted."""
+    PROVIDER = "provider"
+    """The provider, for now."""
+    ROUTE = "route"
+    """The way to the provider: the address, a name server, a certificate, a proxy."""
+
+
+_SCOPES: Final = {
+    FailureKind.REFUSED: FaultScope.CONVERSATION,
+    FailureKind.CONTEXT_TOO_LONG: FaultScope.CONVERSATION,
+    FailureKind.BAD_REQUEST: FaultScope.MODEL,
+    FailureKind.NOT_FOUND: FaultScope.MODEL,
+    FailureKind.AUTH: FaultScope.KEY,
+    FailureKind.TLS: FaultScope.ROUTE,
+    FailureKind.UNREACHABLE: FaultScope.ROUTE,
+}
+"""The scope of a class whose failure tells no more. It is PROVIDER for the other classes."""
+
+
 class ModelCallFailed(SocraticBenchError):
     """A provider did not give a response.
 
     `kind` is the class of the failure as coverage reports it; `retryable` says whether asking
-    again may help; `retry_after` is what the provider asked for, in seconds.
+    again may help; `retry_after` is what the provider asked for, in seconds; `scope` tells which
+    other calls would fail alike.
     """
 
     def __init__(
-        self, kind: FailureKind, message: str, *, retryable: bool, retry_after: float | None = None
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        retryable: bool,
+        retry_after: float | None = None,
+        scope: FaultScope | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.retryable = retryable
         self.retry_after = retry_after
+        self.scope = scope or _SCOPES.get(kind, FaultScope.PROVIDER)
 
 
 class ModelUnusable(ModelCallFailed):
@@ -200,8 +238,8 @@ class ModelUnusable(ModelCallFailed):
     model's name, a parameter. Until somebody acts no other call to it should be made.
     """
 
-    def __init__(self, kind: FailureKind, message: str) -> None:
-        super().__init__(kind, message, retryable=False)
+    def __init__(self, kind: FailureKind, message: str, scope: FaultScope | None = None) -> None:
+        super().__init__(kind, message, retryable=False, scope=scope)
 
 
 class StoreError(SocraticBenchError):

@@ -119,8 +119,10 @@ class CalledModel:
 
     @property
     def deadline(self) -> float:
-        """Seconds that one call may take."""
-        return self.entry.limits.timeout_seconds
+        """Seconds that one call may take; more for the first call to a server that loads models."""
+        # No part of the port: most clients have nothing to load.
+        loading: float | None = getattr(self.client, "loading_seconds", None)
+        return max(self.entry.limits.timeout_seconds, loading or 0.0)
 
     def cost_nanodollars(self, usage: Usage) -> int | None:
         """The cost of a call; None if its price or its tokens are unknown."""
@@ -154,7 +156,8 @@ class ModelPool:
         Raises InvalidInput with the reason if the model cannot be called.
         """
         key = ModelInHand(experiment.experiment_id, model_id)
-        return self._opened(key, experiment.manifest.models_by_id[model_id], self._open_client)
+        entry = experiment.manifest.models_by_id[model_id]
+        return self._opened(key, entry, self._open_client, len(experiment.manifest.scenarios))
 
     def grader(self, experiment: Experiment, grader: Grader) -> CalledModel:
         """Return the grader of an experiment, as `model` returns a model.
@@ -165,6 +168,7 @@ class ModelPool:
             grader_in_hand(experiment),
             grader.model,
             lambda entry: CheckingClient(self._open_client(entry), _without_grade),
+            len(experiment.manifest.scenarios),
         )
 
     def student(self, experiment: Experiment, student: Student) -> CalledModel:
@@ -174,15 +178,21 @@ class ModelPool:
             student_in_hand(experiment),
             student.model,
             lambda entry: CheckingClient(self._open_client(entry), fault),
+            len(experiment.manifest.scenarios),
         )
 
-    def _opened(self, key: ModelInHand, entry: TutorModel, open_client: OpenClient) -> CalledModel:
+    def _breaker(self, entry: TutorModel, scenarios: int) -> Breaker:
+        return Breaker(entry.id, busy_silence=self._busy_silence, scenarios=scenarios)
+
+    def _opened(
+        self, key: ModelInHand, entry: TutorModel, open_client: OpenClient, scenarios: int
+    ) -> CalledModel:
         self._uses.note(key)
         model = self._models.get(key)
         if model is None or model.entry is not entry:
             # Everything that decides about responses stays the same within an experiment.
             client = model.client if model else open_client(entry)
-            breaker = model.breaker if model else Breaker(entry.id, busy_silence=self._busy_silence)
+            breaker = model.breaker if model else self._breaker(entry, scenarios)
             limiter = self._limiters.limiter_for(entry, client.concurrency)
             model = self._models[key] = CalledModel(entry, client, limiter, breaker)
         return model

@@ -74,14 +74,22 @@ class Troubles:
         attempt: int,
         attempts: int,
         next_in_seconds: float | None,
+        *,
+        waits_for_key: bool = False,
     ) -> None:
-        """Note a failed attempt; the run's next one comes at the given time, or never."""
+        """Note a failed attempt; the run's next one comes at the given time, or never.
+
+        `waits_for_key` tells that the model's runs stay pending until its key is renewed.
+        """
         model = model_of(run)
+        reason = one_line(str(failure))
+        if waits_for_key:
+            reason = f"{reason}; its other runs wait for that"
         trouble = Trouble(
             experiment_id=run.experiment_id,
             model_id=run.model_id,
             kind=failure.kind,
-            reason=one_line(str(failure)),
+            reason=reason,
             attempt=attempt,
             attempts=attempts,
             next_in_seconds=next_in_seconds,
@@ -98,20 +106,25 @@ class Troubles:
             self._news.over(run.experiment_id, run.model_id)
 
     def answered(self, response: Response, max_tokens: int) -> None:
-        """Note an answer; tells once of a model whose reasoning uses up its tokens again and again.
+        """Note an answer; tells once of a model whose answers have no text again and again: its
+        reasoning uses up the tokens, or a gateway loses the text of streams.
 
         Each such answer is paid for, and none has a score.
         """
         model = model_of(response.run)
-        if response.status is not Status.EMPTY or not _was_cut(response.stop_reason):
+        if response.status is not Status.EMPTY:
             self._without_text.pop(model, None)
             return
         self._without_text[model] += 1
         if self._without_text[model] == WITHOUT_TEXT:
-            reason = (
-                f"{WITHOUT_TEXT} answers in a row have no text: reasoning used up all of "
-                f"max_tokens, {max_tokens}; raise parameters.max_tokens"
-            )
+            reason = f"{WITHOUT_TEXT} answers in a row have no text: "
+            if _was_cut(response.stop_reason):
+                reason += (
+                    f"reasoning used up all of max_tokens, {max_tokens}; raise "
+                    "parameters.max_tokens"
+                )
+            else:
+                reason += "if a gateway loses the text of streams, set options: {stream: false}"
             self._tell(
                 Trouble(
                     experiment_id=response.run.experiment_id,

@@ -7,12 +7,12 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-REASON_LENGTH: Final = 240
+REASON_LENGTH: Final = 500
 """The most characters of a stored reason; a provider's message may have any length."""
 
 
 NO_TEXT: Final = "no_text"
-"""The kind of a model whose answers have no text: their tokens go to reasoning."""
+"""The kind of a model whose answers have no text."""
 
 
 class Trouble(BaseModel):

@@ -64,6 +64,10 @@ class OpenAIOptions(HttpOptions):
     )
     """Parameters that requests leave out, since the model would refuse them."""
 
+    system_role: Literal["system", "developer", "user"] = "system"
+    """The role of the system prompt. With `user` it stands before the student's first message, for
+    a model that refuses the role `system`."""
+
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
     """The model's own field for the limit of output tokens; None: its provider's."""
 
@@ -246,6 +250,10 @@ class BedrockOptions(Options):
 
     omit: list[Literal["temperature", "top_p"]] = Field(default_factory=list)
     """Sampling parameters that the client leaves out, since the model does not take them."""
+
+    system_role: Literal["system", "user"] = "system"
+    """The role of the system prompt. With `user` it stands before the student's first message, for
+    a model without system messages."""
 
 
 def destination(model: TutorModel) -> Destination | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -57,6 +58,13 @@ class Faulty:
     text: str = TEXT
     """The text of the stored response."""
 
+    refuses: Callable[[dict[str, Any]], bool] = lambda _: True
+    """Whether a request gets `reply`; the others get a usual one."""
+
+    options: dict[str, Any] = field(default_factory=dict)
+    path: str = "/v1"
+    """The end of its base_url."""
+
     is_scored: bool = False
     is_streamed: bool = True
     stays_open: bool = False
@@ -76,6 +84,38 @@ def error(**fields: Any) -> bytes:
 
 def event(body: bytes) -> bytes:
     return b"data: " + body + b"\n\n"
+
+
+def refused(status: str, message: str, **fields: Any) -> bytes:
+    return response(status, error(message=message, **fields), JSON)
+
+
+def page(status: str, title: str, *headers: str) -> bytes:
+    body = f"<html><head><title>{title}</title></head></html>".encode()
+    return response(status, body, "Content-Type: text/html", *headers)
+
+
+def needs(message: str, remedy: str, *, ends_as: str = "bad_request", **fields: Any) -> Faulty:
+    """A model that refuses each request in these words, and the end of the sentence about it."""
+    return Faulty(refused("400 Bad Request", message, **fields), ends_as, says=remedy)
+
+
+def asks_in(role: str) -> Callable[[dict[str, Any]], bool]:
+    return lambda body: any(each["role"] == role for each in body["messages"])
+
+
+def sends(field_name: str) -> Callable[[dict[str, Any]], bool]:
+    return lambda body: field_name in body
+
+
+NO_SYSTEM = refused("400 Bad Request", "System role not supported", type="BadRequestError")
+OMIT = "et options: {omit: "
+SYSTEM = "et options: {system_role: user}"
+QUOTA = (
+    "litellm.RateLimitError: RateLimitError: OpenAIException - You exceeded your current quota, "
+    "please check your plan and billing details."
+)
+VLLM_EXTRA = "[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs are not'}]"
 
 
 LITELLM = error(message="Authentication Error, invalid key", type="None", param="None", code="401")
@@ -133,6 +173,129 @@ MODELS = {
         text="Why [hidden]?",
         is_scored=True,
     ),
+    # Characters cut in two.
+    "halves": Faulty(
+        streamed(
+            event(b'{"choices": [{"delta": {"content": "Why \\ud83d"}}]}'),
+            event(b'{"choices": [{"delta": {"content": "\\ude0a?"}}]}'),
+            chunk("", "stop"),
+            DONE,
+        ),
+        "ok",
+        text="Why \U0001f60a?",
+        is_scored=True,
+    ),
+    "half-alone": Faulty(
+        streamed(
+            event(b'{"choices": [{"delta": {"content": "Why \\ud83d?"}}]}'), chunk("", "stop"), DONE
+        ),
+        "ok",
+        text="Why \ufffd?",
+        is_scored=True,
+    ),
+    "half-bytes": Faulty(
+        streamed(
+            event(b'{"choices": [{"delta": {"content": "Why \xf0\x9f"}}]}'),
+            event(b'{"choices": [{"delta": {"content": "\x98\x8a?"}}]}'),
+            chunk("", "stop"),
+            DONE,
+        ),
+        "ok",
+        text="Why \U0001f60a?",
+        is_scored=True,
+    ),
+    # Models that need another request: what they say, and the option.
+    "gemma": needs("System role not supported", SYSTEM),
+    "gemma-at-google": needs(
+        "Developer instruction is not enabled for models/gemma-3-1b-it", SYSTEM
+    ),
+    "mistral": needs("Conversation roles must alternate user/assistant/user/assistant/...", SYSTEM),
+    "o1": needs(
+        "Unsupported value: 'messages[0].role' does not support 'system' with this model.", SYSTEM
+    ),
+    "titan": needs("This model doesn't support system messages. Try again without one.", SYSTEM),
+    "temperature": needs(
+        "Unsupported value: 'temperature' does not support 0.7 with this model.",
+        OMIT + "[temperature]}",
+        code="unsupported_value",
+        param="temperature",
+    ),
+    "deprecated": needs("`temperature` is deprecated for this model.", OMIT + "[temperature]}"),
+    "both": needs(
+        "`temperature` and `top_p` cannot both be specified for this model.",
+        OMIT + "[temperature]}",
+    ),
+    "more-tokens": needs(
+        "Unsupported parameter: 'max_tokens' is not supported with this model.",
+        "et options: {max_tokens_field: max_completion_tokens}",
+        param="max_tokens",
+    ),
+    "stream-options": needs("Unknown parameter: 'stream_options'.", OMIT + "[stream_options]}"),
+    "seed": needs(VLLM_EXTRA, OMIT + "[seed]}"),
+    "no-stream": needs("The model is unsupported for streaming", "et options: {stream: false}"),
+    "few-tokens": needs(
+        "max_tokens is too large: 600. This model supports at most 512",
+        "ower parameters.max_tokens",
+    ),
+    "unloaded": needs("No models loaded. Please load a model.", "/v1/models lists"),
+    "as-user": Faulty(
+        NO_SYSTEM, "ok", is_scored=True, refuses=asks_in("system"), options={"system_role": "user"}
+    ),
+    "without-temperature": Faulty(
+        NO_SYSTEM,
+        "ok",
+        is_scored=True,
+        refuses=sends("temperature"),
+        options={"omit": ["temperature"]},
+    ),
+    # Addresses.
+    "no-v1": Faulty(page("404 Not Found", "404"), "not_found", says="/v1", path=""),
+    "whole-path": Faulty(
+        page("404 Not Found", "404"),
+        "not_found",
+        says="/v1/chat/completions/chat/completions: remove /chat/completions from base_url",
+        path="/v1/chat/completions",
+    ),
+    "fastapi": Faulty(
+        response("404 Not Found", b'{"detail": "Not Found"}', JSON),
+        "not_found",
+        says="base_url should end with /v1",
+        path="",
+    ),
+    "a-site": Faulty(
+        page("405 Not Allowed", "405"), "bad_request", says="base_url should name the API itself"
+    ),
+    "no-such-model": Faulty(
+        refused("404 Not Found", "The model `x` does not exist.", type="NotFoundError"),
+        "not_found",
+        says="et the option `model` to a name that http://127.0.0.1",
+    ),
+    "https": Faulty(
+        page("400 Bad Request", "The plain HTTP request was sent to HTTPS port"),
+        "bad_request",
+        says="begin base_url with https://",
+    ),
+    "proxy-login": Faulty(
+        page("407 Proxy Authentication Required", "407"), "unreachable", says="check http_proxy"
+    ),
+    "firewall": Faulty(
+        page("403 Forbidden", "Attention Required! | Cloudflare"), "auth", says="firewall or proxy"
+    ),
+    # Keys and accounts.
+    "expired": Faulty(
+        refused("401 Unauthorized", "The access token expired"),
+        "auth",
+        says="renew the key in A_KEY",
+    ),
+    "quota": Faulty(refused("429 Too Many", QUOTA, code="429"), "auth", says="no quota or credit"),
+    "credits": Faulty(
+        refused("402 Payment Required", "You requested up to 600 tokens, but can only afford 12."),
+        "auth",
+        says="no quota or credit",
+    ),
+    "streams-break": Faulty(
+        refused("500 Internal", "oops"), "unknown", calls=TRIES, says="set options: {stream: false}"
+    ),
 }
 
 
@@ -162,8 +325,8 @@ def run_all(terminal: Terminal, address: str, calls: Counter[str]) -> Outcome:
     models = [
         {
             "id": f"{PROVIDER}{name}",
-            "base_url": f"{address}/v1",
-            "options": {"api_key_env": "A_KEY", "stream": model.is_streamed},
+            "base_url": f"{address}{model.path}",
+            "options": {"api_key_env": "A_KEY", "stream": model.is_streamed, **model.options},
             "limits": {"timeout_seconds": CALL_SECONDS},
         }
         for name, model in MODELS.items()
@@ -184,9 +347,10 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     calls: Counter[str] = Counter()
 
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        name = json.loads(request.body)["model"]
+        asked = json.loads(request.body)
+        name = asked["model"]
         calls[name] += 1
-        writer.write(MODELS[name].reply)
+        writer.write(MODELS[name].reply if MODELS[name].refuses(asked) else stopped("stop"))
         await writer.drain()
         if MODELS[name].is_streamed and not MODELS[name].stays_open:
             writer.close()

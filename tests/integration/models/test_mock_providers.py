@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.domain.experiment.manifest import Limits
-from socratic_bench.errors import FailureKind, ModelUnusable
+from socratic_bench.errors import FailureKind, FaultScope, ModelUnusable
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.testing.samples import a_question
 from tests.integration.models.conftest import OpenModel, failure_of
@@ -84,7 +84,10 @@ async def test_a_status_is_a_kind_and_its_message_is_kept(
     assert failure.kind == kind
     assert f"HTTP {status}" in str(failure)
     assert f"I fail with {status}." in str(failure)
-    assert isinstance(failure, ModelUnusable) == (status in {400, 401, 403, 404, 422})
+    assert isinstance(failure, ModelUnusable) == (status in {401, 403, 404})
+    # Nothing says that a 400 or 422 is not about this one conversation.
+    of_this_one = failure.scope is FaultScope.CONVERSATION
+    assert of_this_one == (status in {400, 422})
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.concurrency import event_loop
 from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.errors import StoreError
+from socratic_bench.errors import FailureKind, StoreError
 from socratic_bench.planning.config_file.changes import Changes
 from socratic_bench.planning.config_file.config import BenchmarkConfig, read_config
 from socratic_bench.planning.estimate import Prospect, look_into
@@ -51,10 +52,13 @@ from socratic_cli.options.store import (
     shown_address,
     store_option,
 )
-from socratic_runner.conversations.call_outcomes import UNOBSERVED
+from socratic_runner.conversations.call_outcomes import PASSING, UNOBSERVED
 from socratic_runner.troubles import Troubles
 
 _FROM_ENVIRONMENT = ParameterSource.ENVIRONMENT
+
+LONGEST_REASON = 500
+"""The most characters of a failure's message, whose end says what to do."""
 
 REASONS_SHOWN = 5
 """The most reasons for unhandled messages in the report, the most frequent first."""
@@ -282,7 +286,23 @@ def _failure_sentences(
         listed = ", ".join(f"{each.kind} {each.runs}" for each in kinds)
         sentences[model_id] = (
             f"{sum(each.runs for each in kinds)} of {planned.get(model_id, 0)} runs failed "
-            f"({listed}), for example: {excerpt(kinds[0].message, 160)}. "
-            "--retry-failed tries them again."
+            f"({listed}), for example: {_ended(excerpt(kinds[0].message, LONGEST_REASON))}"
+            f"{_advice({FailureKind(each.kind) for each in kinds})}"
         )
     return sentences
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?", "…")) else f"{sentence}."
+
+
+def _advice(kinds: AbstractSet[FailureKind]) -> str:
+    """Return the advice to try again, where that helps: at once, or after a change of the world.
+
+    Another option makes another plan, and its runs are new.
+    """
+    if kinds & PASSING:
+        return " --retry-failed tries them again."
+    if kinds & {FailureKind.AUTH, FailureKind.TLS, FailureKind.NOT_FOUND}:
+        return " Once that is mended, --retry-failed tries them again."
+    return ""

@@ -55,7 +55,10 @@ async def ask(
 
 
 def _late(model: CalledModel) -> ModelCallFailed:
-    message = f"no answer within {model.deadline:g} s"
+    message = (
+        f"no answer within {model.deadline:g} s; if its answers take longer, raise "
+        "limits.timeout_seconds"
+    )
     return ModelCallFailed(FailureKind.TIMEOUT, message, retryable=True)
 
 

@@ -29,8 +29,11 @@ MAY_BE_BILLED: Final = frozenset(
 )
 """The provider may bill output of the call. Failures of other classes cost nothing."""
 
-UNUSABLE: Final = frozenset({FailureKind.AUTH, FailureKind.BAD_REQUEST, FailureKind.NOT_FOUND})
-"""Over the network, every other call to the model would fail in the same way."""
+UNUSABLE: Final = frozenset(
+    {FailureKind.AUTH, FailureKind.BAD_REQUEST, FailureKind.NOT_FOUND, FailureKind.TLS}
+)
+"""Over the network, every other call to the model would fail in the same way, unless the scope of
+the failure is this conversation."""
 
 
 def not_callable(error: InvalidInput) -> ModelCallFailed:

@@ -22,12 +22,17 @@ from socratic_bench.concurrency.deadlines import ThawingTimeout, wait_at_most
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.money import tokens_at_most
 from socratic_bench.domain.response import Response
-from socratic_bench.errors import ModelCallFailed, ModelUnusable
+from socratic_bench.errors import FaultScope, ModelCallFailed, ModelUnusable
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.ports.stores.leases import CallEnd, Lease
 from socratic_runner.conversations.asking import ask, log_fields
-from socratic_runner.conversations.call_outcomes import MAY_BE_BILLED, CallObserver, Retries
+from socratic_runner.conversations.call_outcomes import (
+    MAY_BE_BILLED,
+    UNUSABLE,
+    CallObserver,
+    Retries,
+)
 from socratic_runner.conversations.call_preparation import CallPreparer, NotCalled, PreparedCall
 from socratic_runner.conversations.conversation import (
     Conversation,
@@ -107,11 +112,18 @@ class ConversationRunner:
                 case ModelCallFailed():
                     conversation.last_failure = result
                     delay = self._next_delay(model, conversation, retries, result)
+                    held = model.breaker.held_for if result.scope is FaultScope.KEY else None
                     if conversation.attempts > called:  # a call was made, and not refused here
                         called = conversation.attempts
                         self.troubles.failed(
-                            question.run, result, *retries.counted(result), next_in_seconds=delay
+                            question.run,
+                            result,
+                            *retries.counted(result),
+                            next_in_seconds=delay if held is None else held,
+                            waits_for_key=held is not None,
                         )
+                    if held is not None:
+                        return TurnPutOff(f"its key may be renewed: {result}", held)
                     if delay is None:
                         return TurnFailed(question.turn, result, conversation.attempts)
                 # Calls in flight may cost less than they reserved.
@@ -148,7 +160,7 @@ class ConversationRunner:
                     deadline = ThawingTimeout(_now() + model.deadline)
                     reserve = prepared.lease.reserve
                     result = await ask(model, question, reserve, self.observer, deadline)
-                    _learn(model, prepared.permit, result)
+                    _learn(model, prepared.permit, question, result)
                     if isinstance(result, Reply):
                         self.troubles.replied(question.run)
         except LimiterClosed as closed:
@@ -200,17 +212,22 @@ def nothing() -> None:
     """Publish nothing: a grading or a student's message is no response of a tutor."""
 
 
-def _learn(model: CalledModel, permit: Permit, result: Reply | ModelCallFailed) -> None:
+def _learn(
+    model: CalledModel, permit: Permit, question: Question, result: Reply | ModelCallFailed
+) -> None:
     """Report the outcome of a call to the limiter and the breaker."""
     if isinstance(result, Reply):
         permit.replied(result)
-        model.breaker.replied()
+        model.breaker.replied(question.turn)
         return
-    wait = result.retry_after
+    wait, patience = result.retry_after, model.entry.limits.run_timeout_seconds
     if isinstance(result, ModelUnusable):
         permit.failed(result)
-        model.breaker.trip(result)
-    elif wait is not None and wait > model.entry.limits.run_timeout_seconds:
+        model.breaker.trip(result, patience=patience)
+    elif result.scope is FaultScope.CONVERSATION and result.kind in UNUSABLE:
+        permit.failed(result)
+        model.breaker.refused(result, question.run.scenario_id, question.turn)
+    elif wait is not None and wait > patience:
         # No run can wait for that long, so no call should wait for a permit.
         permit.failed(result)
         model.breaker.trip(result, wait)

@@ -175,7 +175,7 @@ def _body(name: str, options: AnthropicOptions, question: Question) -> dict[str,
     sampling = {"temperature": parameters.temperature, "top_p": parameters.top_p}
     return {
         "model": name,
-        "system": question.system_prompt,
+        **({"system": question.system_prompt} if question.system_prompt.strip() else {}),
         "messages": chat(question),
         "max_tokens": parameters.max_tokens,
         "stream": options.stream,

@@ -10,19 +10,32 @@ from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.score import MOST_TOKENS
 
 
-def chat(question: Question, examples: Iterable[EarlierTurn] = ()) -> list[dict[str, str]]:
-    """Return the earlier turns, `examples` first, and the student's new message."""
-    messages = []
+def chat(
+    question: Question, examples: Iterable[EarlierTurn] = (), *, system_role: str | None = None
+) -> list[dict[str, str]]:
+    """Return the earlier turns, `examples` first, and the student's new message.
+
+    `system_role` adds the system prompt as the first message; with the role `user` it stands before
+    the student's first message. Many servers refuse an empty message, and two messages of one
+    speaker in a row. Where the tutor said nothing, the student's messages become one.
+    """
+    messages: list[dict[str, str]] = []
+
+    def say(role: str, text: str) -> None:
+        if not text.strip():
+            return
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += f"\n\n{text}"
+        else:
+            messages.append({"role": role, "content": text})
+
+    if system_role is not None:
+        say(system_role, question.system_prompt)
     for turn in (*examples, *question.earlier_turns):
-        messages.append({"role": "user", "content": turn.student})
-        messages.append({"role": "assistant", "content": turn.tutor})
-    messages.append({"role": "user", "content": question.student_message})
+        say("user", turn.student)
+        say("assistant", turn.tutor)
+    say("user", question.student_message)
     return messages
-
-
-def system_message(question: Question) -> dict[str, str]:
-    """Return the system prompt as the first message."""
-    return {"role": "system", "content": question.system_prompt}
 
 
 _MOST: Final = MOST_TOKENS // 4

@@ -92,6 +92,7 @@ class BedrockClient:
             self._model_id,
             omit=frozenset(self._options.omit),
             fields=self._options.additional_model_request_fields,
+            system_role=self._options.system_role,
         )
         try:
             bedrock = await connection.runtime()

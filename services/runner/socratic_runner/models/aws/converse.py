@@ -19,8 +19,10 @@ _CACHED: Final = ("cacheReadInputTokens", "cacheWriteInputTokens")
 """Counts of input tokens that `inputTokens` does not include."""
 
 
-def messages(question: Question) -> list[dict[str, Any]]:
+def messages(question: Question, *, system_first: bool = False) -> list[dict[str, Any]]:
     """Return the conversation so far and the student's new message.
+
+    `system_first` puts the system prompt before the student's first message.
 
     Bedrock refuses blank texts, and two messages of one speaker in a row. Where the tutor said
     nothing, the student's messages before and after become one.
@@ -34,6 +36,8 @@ def messages(question: Question) -> list[dict[str, Any]]:
             said.append({"role": role, "content": []})
         said[-1]["content"].append({"text": text})
 
+    if system_first:
+        say("user", question.system_prompt)
     for turn in question.earlier_turns:
         say("user", turn.student)
         say("assistant", turn.tutor)
@@ -42,11 +46,17 @@ def messages(question: Question) -> list[dict[str, Any]]:
 
 
 def request(
-    question: Question, model_id: str, *, omit: frozenset[str], fields: Mapping[str, Any] | None
+    question: Question,
+    model_id: str,
+    *,
+    omit: frozenset[str],
+    fields: Mapping[str, Any] | None,
+    system_role: str = "system",
 ) -> dict[str, Any]:
     """Return the arguments of `converse` and `converse_stream`.
 
     `omit` names sampling parameters to leave out; `fields` goes to the model unchanged.
+    `system_role` is the role in which the model reads the system prompt.
     """
     parameters = question.parameters
     sampling: dict[str, Any] = {"maxTokens": parameters.max_tokens}
@@ -56,10 +66,10 @@ def request(
         sampling["topP"] = parameters.top_p
     body: dict[str, Any] = {
         "modelId": model_id,
-        "messages": messages(question),
+        "messages": messages(question, system_first=system_role == "user"),
         "inferenceConfig": sampling,
     }
-    if question.system_prompt.strip():
+    if question.system_prompt.strip() and system_role == "system":
         body["system"] = [{"text": question.system_prompt}]
     if fields:
         body["additionalModelRequestFields"] = dict(fields)
@@ -137,7 +147,7 @@ class Answer:
             raise ModelCallFailed(ended, message, retryable=True)
         try:
             return Reply(
-                text=joined(self._texts),
+                text=_whole(joined(self._texts)),
                 status=ended.status,
                 usage=self._usage(),
                 latency_ms=latency_ms,
@@ -178,3 +188,8 @@ def _malformed(error: Exception) -> ModelCallFailed:
     what = "a count is wrong" if isinstance(error, ValidationError) else repr(error)
     message = f"Bedrock's reply cannot be read: {what}"
     return ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=True)
+
+
+def _whole(text: str) -> str:
+    """Return a text with the halves of its characters joined; a lone half becomes U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -13,9 +13,10 @@ from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_runner.models.access import refused_address
 from socratic_runner.models.aws.access import BEARER_VARIABLE
 from socratic_runner.models.http import failures as http_failures
-from socratic_runner.models.http.failures import LONGEST_FOREIGN_MESSAGE, Failures
+from socratic_runner.models.http.diagnosis import diagnose
+from socratic_runner.models.http.failures import LONGEST_FOREIGN_MESSAGE, NOWHERE, Failures
 from socratic_runner.models.http.keys import HIDDEN, Key
-from socratic_runner.models.http.problems import retry_after
+from socratic_runner.models.http.problems import ProviderProblem, retry_after
 
 _OWN: Final = Failures("Bedrock", None)
 _FOREIGN: Final = Failures("Bedrock", None, longest=LONGEST_FOREIGN_MESSAGE)
@@ -102,7 +103,16 @@ def failure_of(
     if found is None:
         return None
     kind, message, wait = found
-    return (_OWN if own else _FOREIGN).failure(kind, without_credentials(message), wait=wait)
+    diagnosis = None
+    if kind is FailureKind.BAD_REQUEST and isinstance(error, _client_error()):
+        diagnosis = diagnose(kind, None, ProviderProblem(message), NOWHERE)
+    failures = _OWN if own else _FOREIGN
+    return failures.failure(kind, without_credentials(message), wait=wait, diagnosis=diagnosis)
+
+
+def _client_error() -> type[Exception]:
+    """Return botocore's class of errors that a server answered."""
+    return import_module("botocore.exceptions").ClientError  # type: ignore[no-any-return]
 
 
 def _found(

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
-from socratic_bench.domain.experiment.manifest import TutorModel
-from socratic_bench.errors import InvalidInput
+from socratic_bench.domain.experiment.manifest import Limits, TutorModel
+from socratic_bench.errors import FailureKind, InvalidInput, ModelUnusable
 from socratic_bench.plugins import require_package
 from socratic_bench.ports.models import ModelClient, Question, Reply
+from socratic_bench.providers.endpoints import SETTING, KeySource
 from socratic_runner.models.access import Access
+from socratic_runner.models.http.diagnosis import Called
 from socratic_runner.models.http.failures import (
     LONGEST_FOREIGN_MESSAGE,
     LONGEST_MESSAGE,
     Failures,
 )
 from socratic_runner.models.http.keys import Key, read_key
+from socratic_runner.models.http.proxies import is_near
 from socratic_runner.models.http.reading import ReplyReading
 
 if TYPE_CHECKING:
@@ -58,17 +62,9 @@ def open_connection(model: TutorModel, access: Access, wire: Wire) -> ModelClien
 
     Raises MissingExtra, MissingCredential, and InvalidInput for an unknown address.
     """
-    key, where = require_key(model, access), access.where
-    if where is None:
-        raise InvalidInput(f"model {model.id}: its address is unknown; give it a base_url")
-    # A late import: it needs aiohttp.
-    from socratic_runner.models.http.connection import Connection  # noqa: PLC0415
-
-    longest = LONGEST_MESSAGE if where.own else LONGEST_FOREIGN_MESSAGE
-    failures = Failures(f"{model.provider} at {where.origin}", key, longest=longest)
-    url = f"{where.url}{wire.path}"
-    connection = Connection(url, wire.headers(key), model.limits, failures, streamed=wire.streamed)
-    return HttpClient(connection, wire, failures, key)
+    client = HttpClient(model, access, wire)
+    client.renew()
+    return client
 
 
 class HttpClient:
@@ -77,23 +73,112 @@ class HttpClient:
     concurrency: int | None = None
     answers_at_once = False
 
-    def __init__(
-        self, connection: Connection, wire: Wire, failures: Failures, key: Key | None
-    ) -> None:
-        self._connection = connection
+    def __init__(self, model: TutorModel, access: Access, wire: Wire) -> None:
+        self._model = model
+        self._access = access
         self._wire = wire
-        self._failures = failures
-        self._key = key
+        self.loading_seconds = _loading_seconds(model, access)
+        """Seconds that the first call may take; None once it ended, or for a service."""
+
+        self._keyed: Keyed | None = None
+        self._earlier: list[Keyed] = []
+        """Those of earlier keys: calls of theirs may be in flight."""
+
+    def renew(self) -> Keyed:
+        """Return the connection with the present key; a new one if the key has changed.
+
+        Raises MissingExtra, MissingCredential, and InvalidInput for an unknown address.
+        """
+        key = require_key(self._model, self._access)
+        if self._keyed is not None:
+            if self._keyed.key is None or key is None or key.reveal() == self._keyed.key.reveal():
+                return self._keyed
+            self._earlier.append(self._keyed)
+        self._keyed = _connected(self._model, self._access, self._wire, key)
+        return self._keyed
 
     async def ask(self, question: Question) -> Reply:
-        """Return the model's reply to one call."""
-        reading = self._wire.reading(self._failures, streamed=self._wire.streamed)
-        await self._connection.post(self._wire.body(question), reading)
-        reply = reading.reply()
-        if self._key is None or not self._key.is_secret:
-            return reply
-        return replace(reply, text=self._key.hide_in(reply.text))
+        """Return the model's reply to one call; of a second one where the key was refused and has
+        changed since.
+        """
+        keyed = self._keyed or self.renew()
+        try:
+            return await self._ask(keyed, question)
+        except ModelUnusable as refused:
+            if refused.kind is not FailureKind.AUTH or self._renewed(keyed) is keyed:
+                raise
+        return await self._ask(self.renew(), question)
 
     async def close(self) -> None:
         """Close its connections; calls in flight fail."""
-        await self._connection.close()
+        for each in (*self._earlier, *filter(None, [self._keyed])):
+            await each.connection.close()
+
+    def _renewed(self, refused: Keyed) -> Keyed:
+        """Return the connection with the present key, or the refused one if there is no key."""
+        try:
+            return self.renew()
+        except InvalidInput:
+            return refused
+
+    async def _ask(self, keyed: Keyed, question: Question) -> Reply:
+        reading = self._wire.reading(keyed.failures, streamed=self._wire.streamed)
+        usual = self._model.limits.first_byte_timeout_seconds
+        keyed.connection.first_byte_seconds = self.loading_seconds or usual
+        try:
+            await keyed.connection.post(self._wire.body(question), reading)
+        finally:
+            self.loading_seconds = None
+        reply = reading.reply()
+        if keyed.key is None or not keyed.key.is_secret:
+            return reply
+        return replace(reply, text=keyed.key.hide_in(reply.text))
+
+
+LOADING_SECONDS: Final = 300.0
+"""Seconds that a server on this machine or in its network may take to load its model. It begins
+anew each time a client hangs up."""
+
+
+def _loading_seconds(model: TutorModel, access: Access) -> float | None:
+    """Return LOADING_SECONDS for a server nearby, unless the limits of `model` are chosen."""
+    limits, usual = model.limits, Limits()
+    chosen = (limits.timeout_seconds, limits.first_byte_timeout_seconds) != (
+        usual.timeout_seconds,
+        usual.first_byte_timeout_seconds,
+    )
+    host = None if access.where is None else urlsplit(access.where.url).hostname
+    return None if chosen or not is_near(host or "") else LOADING_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A key, and the connection that sends it."""
+
+    key: Key | None
+    connection: Connection
+    failures: Failures
+
+
+def _connected(model: TutorModel, access: Access, wire: Wire, key: Key | None) -> Keyed:
+    where = access.where
+    if where is None:
+        raise InvalidInput(f"model {model.id}: its address is unknown; give it a base_url")
+    # A late import: it needs aiohttp.
+    from socratic_runner.models.http.connection import Connection  # noqa: PLC0415
+
+    url = f"{where.url}{wire.path}"
+    failures = Failures(
+        f"{model.provider} at {where.origin}",
+        key,
+        longest=LONGEST_MESSAGE if where.own else LONGEST_FOREIGN_MESSAGE,
+        called=Called(url, key is not None, _place_of(access.key), is_streamed=wire.streamed),
+    )
+    headers = wire.headers(key)
+    connection = Connection(url, headers, model.limits, failures, streamed=wire.streamed)
+    return Keyed(key, connection, failures)
+
+
+def _place_of(key: KeySource | None) -> str | None:
+    """Return where a person changes a key."""
+    return None if key is None else key.variable or f"the secret of its endpoint in {SETTING}"

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, Final
-from urllib.parse import urlsplit
-from urllib.request import getproxies_environment, proxy_bypass
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
@@ -16,10 +14,17 @@ from pydantic_core import to_json
 
 from socratic_bench.concurrency.deadlines import ThawingTimeout
 from socratic_bench.domain.experiment.manifest import Limits
-from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed
+from socratic_bench.errors import FailureKind, FaultScope, ModelCallFailed
 from socratic_runner.models.access import refused_address
-from socratic_runner.models.http.connectors import QuietConnector, RestedConnector, why
+from socratic_runner.models.http.connectors import (
+    QuietConnector,
+    RestedConnector,
+    tls_remedy,
+    why,
+)
+from socratic_runner.models.http.diagnosis import Diagnosis, proxy_remedy
 from socratic_runner.models.http.failures import Failures
+from socratic_runner.models.http.proxies import proxy_for, shown
 from socratic_runner.models.http.reading import EventDecoder, ReplyReading
 
 LARGEST_REPLY: Final = 8_000_000
@@ -69,8 +74,13 @@ class Connection:
         self._limits = limits
         self._failures = failures
         self._streamed = streamed
+        self.first_byte_seconds = limits.first_byte_timeout_seconds
+        """Seconds until the first byte of a stream; more while a server loads its model."""
+
         self._connector: QuietConnector | None = None
-        self._proxy = _proxy_for(url)
+        self._proxy = proxy_for(url)
+        if self._proxy is not None:
+            failures.called = failures.called._replace(proxy=shown(self._proxy))
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
@@ -142,7 +152,7 @@ class Connection:
             waiting: ThawingTimeout | None = context.trace_request_ctx
             if waiting is not None:
                 now = asyncio.get_running_loop().time()
-                waiting.reschedule(now + self._limits.first_byte_timeout_seconds)
+                waiting.reschedule(now + self.first_byte_seconds)
 
         clock = aiohttp.TraceConfig()
         clock.on_request_headers_sent.append(begin)
@@ -167,23 +177,47 @@ class Connection:
         if refused := refused_address(error):
             return failure(FailureKind.BAD_REQUEST, f"cannot be asked: {refused}")
         if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
-            seconds = self._limits.first_byte_timeout_seconds
-            return failure(FailureKind.TIMEOUT, f"sent no first byte within {seconds:g} s")
+            message = (
+                f"sent no first byte within {self.first_byte_seconds:g} s; if it needs longer, "
+                "such as to load the model, raise limits.first_byte_timeout_seconds and "
+                "limits.timeout_seconds"
+            )
+            return failure(FailureKind.TIMEOUT, message)
         if isinstance(error, aiohttp.ClientResponseError) or _is_undecodable(error):
             return self._failed_handshake(error)
+        return self._disconnected(error, reading, began=began)
+
+    def _disconnected(
+        self, error: BaseException, reading: ReplyReading, *, began: bool
+    ) -> ModelCallFailed:
         message = why(error)
+        if remedy := tls_remedy(error):
+            diagnosis = Diagnosis(FaultScope.ROUTE, remedy)
+            message = f"cannot be trusted: {message}"
+            return self._failures.failure(FailureKind.TLS, message, diagnosis=diagnosis)
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             message = f"no connection within {self._limits.connect_timeout_seconds:g} s"
         if began:
             return reading.cut(message)
         if self._connector is not None and not isinstance(error, aiohttp.ClientConnectorError):
             self._connector.distrust()
-        return failure(FailureKind.UNREACHABLE, f"cannot be reached: {message}")
+        return self._unreachable(message)
+
+    def _unreachable(self, message: str, *, lasts: bool = False) -> ModelCallFailed:
+        called, way, remedy = self._failures.called, "", ""
+        if called.proxy is not None:
+            way, remedy = f" through the proxy {called.proxy}", proxy_remedy(called)
+        return self._failures.failure(
+            FailureKind.UNREACHABLE,
+            f"cannot be reached{way}: {message}",
+            diagnosis=Diagnosis(FaultScope.ROUTE, remedy, lasts),
+        )
 
     def _failed_handshake(self, error: BaseException) -> ModelCallFailed:
         if isinstance(error, aiohttp.ClientHttpProxyError):
-            message = f"cannot be reached: the proxy answered HTTP {error.status} {error.message}"
-            return self._failures.failure(FailureKind.UNREACHABLE, message)
+            lasts = 400 <= error.status < 500
+            said = f"the proxy answered HTTP {error.status} {error.message}"
+            return self._unreachable(said, lasts=lasts)
         undecodable = _is_undecodable(error)
         wrong = "a reply that cannot be read" if undecodable else "bytes that are not HTTP"
         said = getattr(error.__cause__ or error, "message", str(error))
@@ -284,21 +318,3 @@ def _check_size(size: int, reading: ReplyReading) -> None:
     if size > LARGEST_REPLY:
         message = f"sent a reply of more than {LARGEST_REPLY:,} bytes"
         raise reading.failures.failure(FailureKind.MALFORMED_REPLY, message)
-
-
-def _proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment names for an address. Raises InvalidInput for a wrong
-    one.
-
-    aiohttp would read the environment for each call, and send credentials from a .netrc.
-    """
-    parts = urlsplit(url)
-    proxy = getproxies_environment().get(parts.scheme)
-    if not proxy or proxy_bypass(parts.netloc):
-        return None
-    if not proxy.startswith("http://"):
-        raise InvalidInput(
-            f"the environment variable {parts.scheme}_proxy must name a proxy that begins with "
-            "http://; list hosts that need none in no_proxy"
-        )
-    return proxy

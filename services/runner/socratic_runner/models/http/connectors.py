@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import ssl
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -109,10 +110,50 @@ def why(error: BaseException) -> str:
     """Return the reason of a failed connection on one line: the system's message, if any."""
     if isinstance(error, aiohttp.ClientConnectorDNSError) and error.os_error.strerror:
         return _lower_first(error.os_error.strerror)
-    if type(error) is aiohttp.ClientConnectorError:
+    if found := _tls_error(error):
+        return _lower_first(getattr(found, "verify_message", "") or found.reason or str(found))
+    if isinstance(error, aiohttp.ClientConnectorError):
         number = _number(error.os_error)
         return _lower_first(str(error.os_error) if number is None else os.strerror(number))
     return str(error) or type(error).__name__
+
+
+_TRUST: Final = (
+    "set SSL_CERT_FILE to a file with the certificate of the authority that signed it, such as the "
+    "company's proxy"
+)
+_CERTIFICATES: Final = {
+    10: "the certificate has expired: have its server's operator renew it, or check this clock",
+    9: "the certificate is not valid yet: check this machine's clock",
+    62: "the certificate is for another name: base_url must have the name in the certificate",
+    64: "the certificate is for other names: base_url must have a name, not an address",
+}
+"""What mends a certificate, by OpenSSL's number of its fault."""
+
+_HANDSHAKES: Final = {
+    "WRONG_VERSION_NUMBER": "this port speaks no TLS: begin base_url with http://",
+    "HTTP_REQUEST": "this port speaks no TLS: begin base_url with http://",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "it wants a client's certificate, which is not sent",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "it wants a client's certificate, or another kind of TLS",
+    "UNSUPPORTED_PROTOCOL": "it speaks TLS 1.1 or older, which is not safe",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "it does not speak this version of TLS",
+    "TLSV1_UNRECOGNIZED_NAME": "it does not know the name in base_url",
+}
+
+
+def tls_remedy(error: BaseException) -> str:
+    """Return what mends a refused TLS connection; empty for a failure that may pass."""
+    found = _tls_error(error)
+    if isinstance(found, ssl.SSLCertVerificationError):
+        return _CERTIFICATES.get(found.verify_code, _TRUST)
+    return "" if found is None else _HANDSHAKES.get(found.reason or "", "")
+
+
+def _tls_error(error: BaseException) -> ssl.SSLError | None:
+    """Return the error of TLS behind a failed connection, if any."""
+    # aiohttp's own error derives from SSLError, and lacks its fields.
+    inner = (getattr(error, name, None) for name in ("certificate_error", "os_error", "__cause__"))
+    return next((each for each in inner if isinstance(each, ssl.SSLError)), None)
 
 
 def _lower_first(said: str) -> str:

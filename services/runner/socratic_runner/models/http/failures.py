@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import Any, Final
 
-from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
+from socratic_bench.errors import FailureKind, FaultScope, ModelCallFailed, ModelUnusable
 from socratic_runner.conversations.call_outcomes import PASSING, UNUSABLE
+from socratic_runner.models.http.diagnosis import Called, Diagnosis, diagnose, says_no_quota
 from socratic_runner.models.http.keys import Key, hide
 from socratic_runner.models.http.problems import (
     ProviderProblem,
@@ -25,6 +26,7 @@ _STATUSES: Final = {
     402: FailureKind.AUTH,
     403: FailureKind.AUTH,
     404: FailureKind.NOT_FOUND,
+    407: FailureKind.UNREACHABLE,  # a proxy that wants a user and a password
     408: FailureKind.TIMEOUT,
     409: FailureKind.OVERLOADED,
     410: FailureKind.NOT_FOUND,
@@ -180,36 +182,53 @@ _NAMES_KEPT: Final = 16
 """The most names in the memory of one model's client: a provider repeats a few."""
 
 
+NOWHERE: Final = Called("")
+"""The call of a provider's own library, whose address is not known here."""
+
+
 class Failures:
     """Makes failures from the errors of one provider."""
 
-    def __init__(self, who: str, key: Key | None, *, longest: int = LONGEST_MESSAGE) -> None:
+    def __init__(
+        self, who: str, key: Key | None, *, longest: int = LONGEST_MESSAGE, called: Called = NOWHERE
+    ) -> None:
         self._who = who
         self._key = key
         self._longest = longest
+        self.called = called
         self._known_names = lru_cache(_NAMES_KEPT)(partial(self.one_line, longest=LONGEST_NAME))
 
     def failure(
-        self, kind: FailureKind, message: str, *, wait: float | None = None, passing: bool = True
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        wait: float | None = None,
+        passing: bool = True,
+        diagnosis: Diagnosis | None = None,
     ) -> ModelCallFailed:
         """Make a failure of a class. `passing` says whether another try may help, if the class
         allows one.
         """
         message = f"{self._who} {self.one_line(message, self._longest + 100)}"
-        if kind in UNUSABLE:
-            return ModelUnusable(kind, message)
+        scope, remedy, lasts = diagnosis or (None, "", False)
+        if remedy:
+            remedy = self.one_line(remedy, LONGEST_MESSAGE)
+            ends = message.endswith((".", "!", "?"))
+            message += f" {remedy[:1].upper()}{remedy[1:]}" if ends else f"; {remedy}"
+        if lasts or (kind in UNUSABLE and scope is not FaultScope.CONVERSATION):
+            return ModelUnusable(kind, message, scope)
         # Other calls to the provider wait, even if this one is not repeated.
         wait = wait if kind in PASSING else None
         retryable = passing and kind in PASSING
-        return ModelCallFailed(kind, message, retryable=retryable, retry_after=wait)
+        return ModelCallFailed(kind, message, retryable=retryable, retry_after=wait, scope=scope)
 
     def answered(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelCallFailed:
         """Make the failure for a status other than 2xx."""
         if 300 <= status < 400:
             return self._redirected(status, headers)
         problem = read_problem(body)
-        kind = kind_of(status, problem.names, problem.message)
-        return self._told(kind, f"answered HTTP {status}", problem, headers)
+        return self._told(f"answered HTTP {status}", status, problem, headers)
 
     def reported(self, parsed: Any, headers: Mapping[str, str] | None = None) -> ModelCallFailed:
         """Make the failure for an error within a successful response.
@@ -217,8 +236,8 @@ class Failures:
         `headers` are those of the response.
         """
         problem = problem_in(parsed)
-        kind = kind_of(problem.status, problem.names, problem.message)
-        return self._told(kind, "reported an error within its reply", problem, headers or {})
+        what = "reported an error within its reply"
+        return self._told(what, problem.status, problem, headers or {})
 
     def name(self, text: str) -> str:
         """Return `text` as `one_line` does: a name, which a provider repeats in every reply."""
@@ -235,15 +254,21 @@ class Failures:
         return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
     def _told(
-        self, kind: FailureKind, what: str, problem: ProviderProblem, headers: Mapping[str, str]
+        self, what: str, status: int | None, problem: ProviderProblem, headers: Mapping[str, str]
     ) -> ModelCallFailed:
         now = datetime.now(UTC)
         waits = (retry_after(headers, now), problem.retry_after, until_reset(headers, now))
+        wait = next((wait for wait in waits if wait is not None), None)
+        kind = kind_of(status, problem.names, problem.message)
+        if kind is FailureKind.RATE_LIMITED and wait is None and says_no_quota(problem.message):
+            # A gateway drops the name of this error; a limit that resets tells when.
+            kind = FailureKind.AUTH
         return self.failure(
             kind,
             f"{what}{self._said(problem)}",
-            wait=next((wait for wait in waits if wait is not None), None),
+            wait=wait,
             passing=headers.get("x-should-retry") != "false",
+            diagnosis=diagnose(kind, status, problem, self.called),
         )
 
     def _said(self, problem: ProviderProblem) -> str:

@@ -91,7 +91,22 @@ def read_key(model: TutorModel, source: KeySource) -> Key:
             f"model {model.id}: {where} holds no valid key: it contains white space, a line "
             "break, or another character that no header can carry; set it again"
         )
+    if wrong := _not_a_key(value):
+        raise MissingCredential(f"model {model.id}: {where} holds no valid key: {wrong}")
     return Key(value)
+
+
+def _not_a_key(value: str) -> str | None:
+    """Return the slip that put a text in place of a key; None for what may be one."""
+    if value[0] == value[-1] and value[0] in "'\"`":
+        return "it has quotation marks around it, as some readers of .env files leave them"
+    if re.fullmatch(r"\$[{(].*[)}]|\$[A-Z_]+|%[A-Z_]+%", value):
+        return "it is the name of a variable that nothing replaced"
+    if value[0] + value[-1] in ("<>", "[]", "{}"):
+        return "it is a placeholder"
+    if "=" in value and re.match(r"(export|[A-Z][A-Z0-9_]*_(API_)?KEY)=", value):
+        return "it begins with the name of a variable"
+    return None
 
 
 def _of_environment(model: TutorModel, variable: str) -> str:

@@ -30,8 +30,24 @@ _EPOCH_MILLISECONDS: Final = 1e11
 """A larger number is such a time in milliseconds."""
 
 _IN_WORDS: Final = re.compile(
-    rf"\b(?:retry|try again) (?:after|in) ((?:{_PART}(?:h|ms?|s))+|{_PART} seconds?)\b"
+    rf"\b(?:(?:retry|try again) (?:after|in)|retry-?after:?|retrydelay\W{{1,6}}) ?"
+    rf"((?:{_PART}(?:h|ms?|s))+|{_PART} seconds?)\b"
 )
+"""`retryDelay` is Google's field, within the text of an error that a gateway passes on."""
+
+_PASSED_ON: Final = "llm_provider-"
+"""The beginning of names of headers that LiteLLM received from a provider and passes on."""
+
+
+def _said(headers: Mapping[str, Any]) -> dict[str, str]:
+    """Return headers by their names in lower case; a gateway's own come before passed-on ones."""
+    told = {name.lower(): str(value) for name, value in headers.items()}
+    passed_on = {
+        name.removeprefix(_PASSED_ON): value
+        for name, value in told.items()
+        if name.startswith(_PASSED_ON)
+    }
+    return passed_on | told
 
 
 def retry_after(headers: Mapping[str, Any], now: datetime) -> float | None:
@@ -40,7 +56,7 @@ def retry_after(headers: Mapping[str, Any], now: datetime) -> float | None:
     A date is compared with the sender's clock if the headers tell it, else with `now`. The result
     is a number from 0 to LONGEST, whatever the headers hold.
     """
-    said = {name.lower(): str(value) for name, value in headers.items()}
+    said = _said(headers)
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):  # the second is Azure's
         milliseconds = _number(said.get(name, ""))
         if milliseconds is not None:
@@ -56,7 +72,7 @@ def until_reset(headers: Mapping[str, Any], now: datetime) -> float | None:
     """Read the seconds until all exhausted limits are reset, from the headers that tell of limits;
     returns None without such a limit.
     """
-    said = {name.lower(): str(value) for name, value in headers.items()}
+    said = _said(headers)
     since = _date(said.get("date", "")) or now
     waits = [
         _until_time(said[name], since)
@@ -148,6 +164,12 @@ class ProviderProblem:
     status: int | None = None
     """A number like an HTTP status in the body."""
 
+    parameter: str = ""
+    """The field of the request that the provider does not accept, if the error names one."""
+
+    is_told: bool = True
+    """False for a body that is no JSON, such as a page of a proxy."""
+
     retry_after: float | None = None
     """Seconds to wait, if the body asks for a wait."""
 
@@ -163,7 +185,9 @@ def parse(body: bytes) -> Any:
 def read_problem(body: bytes) -> ProviderProblem:
     """Read the body of an error; a body without JSON is the message."""
     parsed = parse(body)
-    return ProviderProblem(body.decode(errors="replace")) if parsed is None else problem_in(parsed)
+    if parsed is None:
+        return ProviderProblem(body.decode(errors="replace"), is_told=False)
+    return problem_in(parsed)
 
 
 def problem_in(parsed: Any) -> ProviderProblem:
@@ -191,6 +215,7 @@ def problem_in(parsed: Any) -> ProviderProblem:
         message=message,
         names=tuple(name for name in names if isinstance(name, str) and _is_name(name)),
         status=_status(parsed.get("code")),
+        parameter=str(parsed.get("param") or ""),
         retry_after=next(_waits(parsed, message), None),
     )
 

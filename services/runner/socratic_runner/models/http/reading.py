@@ -6,6 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
@@ -17,6 +18,7 @@ from socratic_bench.scoring.answer_notes import REPEATED_STREAM
 from socratic_bench.scoring.visible_text import joined
 from socratic_runner.models.chat import count_in
 from socratic_runner.models.http.failures import Failures
+from socratic_runner.models.http.half_characters import joined_halves, with_marked_halves
 from socratic_runner.models.http.problems import parse
 from socratic_runner.models.stop_reasons import Ended, how_it_ended
 
@@ -126,6 +128,9 @@ class ReplyReading(ABC):
         """The headers of the response, once it began."""
 
         self._texts: list[str] = []
+        self._is_marked = False
+        """Whether the texts hold marks for halves of characters."""
+
         self._reasoned = False
         """True once the reply showed reasoning."""
 
@@ -201,6 +206,8 @@ class ReplyReading(ABC):
         text = joined(self._texts)
         if len(text) < sum(map(len, self._texts)):
             self.notes.add(REPEATED_STREAM)
+        if self._is_marked:
+            text = joined_halves(text)
         return Reply(
             text=text,
             status=ended.status,
@@ -227,8 +234,13 @@ class ReplyReading(ABC):
         self._last = time.perf_counter()
         try:
             return shape.model_validate_json(data)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        except ValidationError as refused:
+            error = refused
+        if (marked := with_marked_halves(data)) is not None:
+            self._is_marked = True
+            with suppress(ValidationError):
+                return shape.model_validate_json(marked)
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         raise self._reported_in(data) or self.unreadable(
             f"{'.'.join(str(step) for step in first['loc']) or 'the reply'}: {first['msg']}", data
         )

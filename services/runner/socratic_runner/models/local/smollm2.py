@@ -21,7 +21,7 @@ from socratic_bench.providers.built_in import LocalOptions
 from socratic_bench.providers.options import known_name, read_options
 from socratic_bench.scoring.exchange import EarlierTurn, Status
 from socratic_runner.models.access import Access
-from socratic_runner.models.chat import chat, system_message
+from socratic_runner.models.chat import chat
 from socratic_runner.models.local.llama import (
     CallStopped,
     Completion,
@@ -118,7 +118,7 @@ class LocalClient:
     def _body(self, question: Question) -> dict[str, object]:
         parameters = question.parameters
         body: dict[str, object] = {
-            "messages": [system_message(question), *chat(question, self._examples)],
+            "messages": chat(question, self._examples, system_role="system"),
             "max_tokens": min(parameters.max_tokens, self._max_tokens or parameters.max_tokens),
             "temperature": parameters.temperature,
             "seed": question.seed,

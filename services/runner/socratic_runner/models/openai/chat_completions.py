@@ -21,7 +21,7 @@ from socratic_bench.providers.registry import spec_of
 from socratic_bench.scoring.answer_notes import SPLIT, UPPER_COST
 from socratic_bench.scoring.exchange import Status
 from socratic_runner.models.access import Access
-from socratic_runner.models.chat import chat, system_message
+from socratic_runner.models.chat import chat
 from socratic_runner.models.http.client import Wire, open_connection, require_key
 from socratic_runner.models.http.keys import Key
 from socratic_runner.models.http.problems import parse
@@ -281,7 +281,7 @@ def _body(name: str, preset: Preset, options: OpenAIOptions, question: Question)
     sent = [field for option, field in optional.items() if option not in options.omit]
     return {
         "model": name,
-        "messages": [system_message(question), *chat(question)],
+        "messages": chat(question, system_role=options.system_role),
         "stream": options.stream,
         options.max_tokens_field or preset.max_tokens_field: parameters.max_tokens,
         **dict(sent),

@@ -70,14 +70,14 @@ async def test_calls_that_were_prepared_before_a_model_was_stopped_are_not_count
     async def script(question, asked):
         await asyncio.sleep(0.01)
         if asked == 30:
-            raise ModelUnusable(FailureKind.AUTH, "401: revoked")
+            raise ModelUnusable(FailureKind.NOT_FOUND, "404: taken down")
         return reply()
 
     client = ScriptedClient(script)
     narrow = MODEL.model_copy(update={"limits": Limits(concurrency=4)})
     runs = await runs_of(store, narrow, repeats=100)
     events = await carry_out(store, client, *runs)
-    assert kinds(events)["auth"] + kinds(events)["ok"] == 100
+    assert kinds(events)["not_found"] + kinds(events)["ok"] == 100
     made = await store.calls(runs[0].experiment_id)
     assert made.calls == made.turns == len(client.asked) < 100
 
