@@ -3,7 +3,7 @@
 import pytest
 from structlog.testing import capture_logs
 
-from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
+from socratic_bench.errors import FailureKind, FaultScope, ModelCallFailed, ModelUnusable
 from socratic_runner.limits.breaker import (
     BUSY_SILENCE,
     COOL_DOWN,
@@ -173,3 +173,53 @@ def test_a_silent_model_is_asked_once_a_minute_until_it_answers(breaker, time):
     assert breaker.admit() is None
     breaker.replied()
     assert breaker.refusal is None
+
+
+REFUSED = ModelCallFailed(
+    FailureKind.BAD_REQUEST, "400: blocked", retryable=False, scope=FaultScope.CONVERSATION
+)
+
+
+def test_refusals_of_one_scenario_are_not_the_models(breaker):
+    for _ in range(100):
+        breaker.refused(REFUSED, "one", 1)
+    assert breaker.refusal is None
+
+
+def test_refusals_of_several_scenarios_in_a_row_are_the_models(breaker):
+    for scenario in ("one", "two"):
+        breaker.refused(REFUSED, scenario, 1)
+    breaker.replied()
+    for scenario in ("one", "two", "three"):
+        assert breaker.refusal is None
+        breaker.refused(REFUSED, scenario, 1)
+    assert breaker.is_open
+
+
+def test_replies_to_first_turns_do_not_hide_that_every_second_turn_is_refused(breaker):
+    for scenario in ("one", "two", "three"):
+        breaker.replied(1)
+        breaker.refused(REFUSED, scenario, 2)
+    assert breaker.is_open
+
+
+def test_a_model_that_refuses_every_scenario_of_a_small_experiment_stops(time):
+    breaker = Breaker("openai/gpt", time, scenarios=1)
+    breaker.refused(REFUSED, "one", 1)
+    assert breaker.is_open
+
+
+def test_runs_wait_for_a_key_that_was_accepted_before(breaker, time):
+    breaker.trip(WRONG_KEY, patience=600.0)
+    assert breaker.held_for is None, "the key never worked"
+    time.now += COOL_DOWN
+    breaker.admit()
+    breaker.replied()
+    breaker.trip(WRONG_KEY, patience=600.0)
+    assert breaker.held_for == COOL_DOWN
+    while breaker.held_for is not None:
+        time.now += COOL_DOWN
+        assert breaker.admit() is None
+        breaker.trip(WRONG_KEY, patience=600.0)
+    assert time.now == 1000.0 + COOL_DOWN + 600.0
+    assert breaker.refusal is not None
