@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from contextlib import suppress
 from importlib import import_module
+from io import TextIOWrapper
 from typing import cast
 
 import click
@@ -112,6 +114,11 @@ def _unknown_option(error: click.NoSuchOption) -> click.UsageError:
 
 def main() -> None:
     """Run the command; every expected error becomes one sentence and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal without UTF-8 shows a ? and spoils no work.
+        with suppress(OSError):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="replace")
     if COMMANDS.keys() & set(sys.argv[1:]):
         import_module("socratic_cli.display.command_log").log_to_standard_error()
     try:

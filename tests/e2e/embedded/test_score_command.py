@@ -103,7 +103,7 @@ def test_csv_is_scored_row_by_row(terminal):
         ("c.json", '[{"text": "Why?"}', "c.json: not valid JSON: "),
         (
             "d.csv",
-            "text\nWhy?\n" + "x" * 200_000 + "\n",
+            "text\nWhy?\n" + "x" * 8_000_001 + "\n",
             "d.csv line 3: not valid CSV: field larger",
         ),
         ("e.json", "[" * 100_000, "e.json: not valid JSON: nested too deeply"),
@@ -239,3 +239,43 @@ def test_a_reader_that_has_read_enough_is_no_error(terminal, from_file):
     )
     assert piped.stdout.splitlines()[-1] == "0"
     assert piped.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        b"Text\nWhy?\n",
+        "Text\nWhy?\n".encode("utf-16"),
+        b'text\n"' + b"why " * 50_000 + b'?"\n',
+    ],
+    ids=["a heading of a spreadsheet", "UTF-16", "an answer of 200,000 characters"],
+)
+def test_a_table_is_read_as_spreadsheets_and_runners_write_it(terminal, table):
+    (terminal.folder / "answers.csv").write_bytes(table)
+    (line,) = lines_of(terminal.run("score", "answers.csv", "--format", "jsonl"))
+    assert line["interrogative"] == 1.0
+
+
+def test_another_encoding_of_excel_is_named(terminal):
+    (terminal.folder / "answers.csv").write_bytes(b"text\nWas \xf6?\n")
+    done = terminal.run("score", "answers.csv")
+    assert done.returncode == 2
+    assert "Excel writes it as *CSV UTF-8*" in done.stderr
+
+
+def test_what_pandas_writes_for_an_absent_value_is_absent(terminal):
+    given = '{"id": 1.0, "text": "Why?", "status": null, "output_tokens": null}\n'
+    (line,) = lines_of(terminal.run("score", "--format", "jsonl", given=given))
+    assert (line["id"], line["status"]) == (1, "ok")
+
+
+def test_a_terminal_without_utf_8_spoils_no_work(terminal):
+    done = subprocess.run(
+        [COMMAND, "score"],
+        input="Why \u2013 you?".encode(),
+        capture_output=True,
+        env={**terminal.environ(), "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"Why ? you?" in done.stdout

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
+from stat import S_IMODE
 from typing import IO, Any, Literal, TypeVar
 
 import click
@@ -96,12 +99,31 @@ def whole_binary_file(path: Path, *, option: str = "--out") -> Iterator[IO[bytes
 
 @contextmanager
 def _part_of(path: Path, option: str) -> Iterator[Path]:
-    """Yield the path of a file that replaces `path` at the end, and is removed after an error."""
-    part = path.with_name(f"{path.name}.part")
+    """Yield the path of a file that replaces `path` at the end, and is removed after an error.
+
+    A link is followed, and a replaced file's mode stays. A pipe or a device is never replaced: it
+    is its own part.
+    """
     try:
-        yield part
-        part.replace(path)
+        if path.exists() and not path.is_file():
+            yield path
+            return
+        target = path.resolve()
+        with _beside(target) as part:
+            yield part
+            part.replace(target)
     except OSError as error:
         raise InvalidInput(f"{option}: {path} cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """Yield a new file in the folder of `target`, with its mode; remove the file at the end."""
+    part = target.with_name(f".{token_hex(8)}.part")
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        if target.exists():
+            part.chmod(S_IMODE(target.stat().st_mode))
+        yield part
     finally:
         part.unlink(missing_ok=True)

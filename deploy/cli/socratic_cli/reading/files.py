@@ -327,17 +327,32 @@ def _parsed(number: int, place: str, line: str) -> Entry:
     return _record(number, place, record)
 
 
+LONGEST_FIELD: Final = 8_000_000
+"""The most characters of a field of a table: as many as a runner takes of a reply."""
+
+_KEPT: Final = frozenset({*TEXT_KEYS, "content", "error"})
+"""Fields whose null says more than their absence."""
+
+
 def _record(number: int, place: str, record: object) -> Entry:
     if isinstance(record, dict):
+        # pandas writes an absent value as null, and makes fractions of whole numbers beside one.
+        record = {key: value for key, value in record.items() if value is not None or key in _KEPT}
+        name = record.get("id")
+        if isinstance(name, float) and name.is_integer():
+            record["id"] = int(name)
         return Entry(number, place, record)
     return Entry(number, place, None, "must be a JSON object with `text`")
 
 
 def _rows(name: str, lines: Iterable[bytes], separator: str) -> Iterator[Entry]:
     """Read the rows of a table, whose header names the columns."""
+    csv.field_size_limit(LONGEST_FIELD)
     rows = csv.DictReader(_decoded(name, lines), strict=True, delimiter=separator)
     try:
         columns = [column.strip() for column in rows.fieldnames or ()]
+        if not set(columns) & set(TEXT_KEYS):
+            columns = [column.lower() for column in columns]  # as spreadsheets begin a heading
         if not set(columns) & set(TEXT_KEYS):
             refuse_foreign_record(name, dict.fromkeys(columns, ""))
             raise InvalidInput(
@@ -371,7 +386,10 @@ def _decoded(name: str, lines: Iterable[bytes]) -> Iterator[str]:
         try:
             text = raw.decode()
         except UnicodeDecodeError as error:
-            raise InvalidInput(f"{name} line {number}: not UTF-8 text: {error.reason}") from None
+            raise InvalidInput(
+                f"{name} line {number}: not UTF-8 text: {error.reason}; Excel writes it as "
+                "*CSV UTF-8*"
+            ) from None
         if "\0" in text:
             raise InvalidInput(f"{name} line {number}: binary, not text")
         yield text

@@ -187,6 +187,9 @@ def _model_remedy(url: str) -> str:
 def _key_remedy(said: str, called: Called) -> str:
     if says_no_quota(said):
         return "the key's account has no quota or credit left: add some, or use another key"
+    if "exception - " in said:
+        # LiteLLM begins with the name of the provider's client what it passes on.
+        return "the gateway's own key for its provider was refused: mend it at the gateway"
     if not called.has_key:
         return "it wants a key: bind one to this origin (docs/models.md, Keys)"
     place = f" in {called.key_name}" if called.key_name else ""
