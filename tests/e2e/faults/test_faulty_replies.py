@@ -213,6 +213,9 @@ MODELS = {
     "o1": needs(
         "Unsupported value: 'messages[0].role' does not support 'system' with this model.", SYSTEM
     ),
+    "sglang": Faulty(
+        refused("500 Internal Server Error", "System role not supported"), "unknown", says=SYSTEM
+    ),
     "titan": needs("This model doesn't support system messages. Try again without one.", SYSTEM),
     "temperature": needs(
         "Unsupported value: 'temperature' does not support 0.7 with this model.",

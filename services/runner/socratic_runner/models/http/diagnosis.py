@@ -74,6 +74,7 @@ _SYSTEM_ROLE: Final = re.compile(
     r"|role\W{1,3}system\W{1,3}is not|first message must be (from )?(the )?[`'\"]?user"
     r"|\.role\b.{0,40}not support [`'\"]?system"
 )
+_SYSTEM_REMEDY: Final = "set options: {system_role: user}"
 _WRONG_NAME: Final = re.compile(
     r"(invalid|unknown|unsupported|no such|not a valid|no|retired) model\W?(s|id|name)?\b"
     r"|\bmodel\b.{0,80}(not exist|not found|not (available|valid|loaded)|is invalid|unknown)"
@@ -127,6 +128,9 @@ def diagnose(  # noqa: PLR0911 - a row for each scope
     if by_page and kind in (FailureKind.AUTH, FailureKind.BAD_REQUEST) and status not in _NO_CALL:
         # A firewall refuses some prompts by a page, and lets others pass.
         return Diagnosis(FaultScope.CONVERSATION, _firewall_remedy(called))
+    if kind is FailureKind.UNKNOWN and _SYSTEM_ROLE.search(said):
+        # SGLang and llama.cpp answer 500 where a chat template refuses a message.
+        return Diagnosis(FaultScope.MODEL, _SYSTEM_REMEDY, lasts=True)
     if kind is FailureKind.BAD_REQUEST and status not in _NO_CALL:
         return _of_bad_request(said, problem, called)
     if kind is FailureKind.AUTH:
@@ -150,7 +154,7 @@ def _of_busy(kind: FailureKind, status: int | None, called: Called) -> Diagnosis
 
 def _of_bad_request(said: str, problem: ProviderProblem, called: Called) -> Diagnosis:
     if _SYSTEM_ROLE.search(said):
-        return Diagnosis(FaultScope.MODEL, "set options: {system_role: user}")
+        return Diagnosis(FaultScope.MODEL, _SYSTEM_REMEDY)
     if _WRONG_NAME.search(said):
         return Diagnosis(FaultScope.MODEL, _model_remedy(called.url) if called.url else "")
     if _TOO_MANY_TOKENS.search(said):
@@ -160,7 +164,7 @@ def _of_bad_request(said: str, problem: ProviderProblem, called: Called) -> Diag
         named = parameter or next(iter(_FIELDS.findall(said)), None)
         if named is not None:
             return Diagnosis(FaultScope.MODEL, _BY_PARAMETER[named].format(named))
-    # D-451: nothing names the model or the request's form, so it may be these texts alone.
+    # D-414: nothing names the model or the request's form, so it may be these texts alone.
     return Diagnosis(FaultScope.CONVERSATION)
 
 
