@@ -32,7 +32,7 @@ router_settings: {num_retries: 0, disable_cooldowns: true}
 YAML
 "$folder/bin/litellm" --config "$folder/config.yaml" --host 127.0.0.1 --port "$port" > "$folder/log" 2>&1 &
 proxy=$!
-timeout 180 "$folder/bin/python" - "$upstream" "$port" << 'PYTHON'
+timeout 600 "$folder/bin/python" - "$upstream" "$port" << 'PYTHON'
 import json
 import sys
 import threading

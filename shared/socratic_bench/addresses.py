@@ -12,10 +12,14 @@ def open_store(address: str) -> Store:
     """The store at `address`, not yet prepared.
 
     `sqlite:///path` is a file, relative to the working folder; `sqlite:////path` an absolute one;
-    `postgresql://user:password@host:port/database` a database on a server;
+    `postgresql://user:password@host:port/database` a database on a server, also as `postgres://`
+    or with a driver's name, as hosts and other programs write it;
     `dynamodb://table` a table on AWS.
     Raises InvalidSettings for an address no adapter takes, MissingExtra without the driver.
     """
+    scheme, separator, rest = address.partition("://")
+    if separator and (scheme == "postgres" or scheme.startswith("postgresql+")):
+        address = f"postgresql://{rest}"
     scheme = address.partition(":")[0]
     if scheme in {"sqlite", "postgresql"}:
         from socratic_bench.adapters.stores.sql.store import SqlStore  # noqa: PLC0415 - only when asked for

@@ -9,7 +9,8 @@ import pytest
 
 from socratic_bench.adapters.stores.sql.database import backend_for
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.errors import InvalidSettings
+from socratic_bench.addresses import open_store
+from socratic_bench.errors import InvalidSettings, StoreError
 
 PASSWORD = "k33p-this"
 
@@ -47,6 +48,10 @@ def test_an_address_that_is_none_is_refused_with_what_would_be_right(url: str) -
         (f"postgresql://user:12/{PASSWORD}@host/db", "names no database"),
         (f"postgresql://user:12/{PASSWORD}@host", "names no database"),
         (f"postgresql://user:12?{PASSWORD}@host/db", "names no database"),
+        (
+            f"postgresql://user:{PASSWORD}@host/db?sslmode=require&channel_binding=require",
+            "channel_binding, which the driver does not know: remove it",
+        ),
     ],
 )
 def test_a_mistake_in_an_address_is_told_without_the_password(url: str, problem: str) -> None:
@@ -69,6 +74,14 @@ def test_a_database_is_named_without_user_and_password(url: str, name: str) -> N
     backend = backend_for(url)
     assert backend.name == f"postgresql://{name}"
     assert PASSWORD not in repr(backend)
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql+asyncpg", "postgresql+psycopg2"])
+async def test_an_address_may_begin_as_hosts_and_other_programs_write_it(scheme: str) -> None:
+    store = open_store(f"{scheme}://user:{PASSWORD}@127.0.0.1:1/socratic")
+    with pytest.raises(StoreError, match=r"postgresql://127\.0\.0\.1:1/socratic: cannot connect"):
+        await store.prepare()
+    await store.close()
 
 
 def test_without_the_driver_sqlite_works_and_postgresql_says_what_to_install() -> None:

@@ -119,8 +119,8 @@ def why(error: BaseException) -> str:
 
 
 _TRUST: Final = (
-    "set SSL_CERT_FILE to a file with the certificate of the authority that signed it, such as the "
-    "company's proxy"
+    "set SSL_CERT_FILE to a file with the certificate of the authority that signed it, such as "
+    "that of a company's proxy"
 )
 _CERTIFICATES: Final = {
     10: "the certificate has expired: have its server's operator renew it, or check this clock",
@@ -157,7 +157,7 @@ def _tls_error(error: BaseException) -> ssl.SSLError | None:
 
 
 def _lower_first(said: str) -> str:
-    return said[:1].lower() + said[1:]
+    return said if said[1:2].isupper() else said[:1].lower() + said[1:]
 
 
 def _number(error: OSError) -> int | None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import asyncpg  # type: ignore[import-untyped]
 from sqlalchemy import Connection, ExceptionContext, Executable, event, text
@@ -73,6 +73,11 @@ def parse(url: str) -> PostgreSQLAddress:
     database = unquote(parts.path.removeprefix("/"))
     if not database or "/" in parts.path.removeprefix("/") or "@" in parts.path + parts.query:
         raise InvalidSettings(f"the store's address names no database: give {_FORM}")
+    if "channel_binding" in parse_qs(parts.query, keep_blank_values=True):
+        raise InvalidSettings(
+            "the store's address has the parameter channel_binding, which the driver does not "
+            "know: remove it, and keep sslmode"
+        )
     return PostgreSQLAddress(url=url, hosts=hosts, database=database)
 
 
