@@ -26,7 +26,7 @@ ARCHITECTURE ?= arm64
 TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(SERVERS)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install dashboard demo serve up down up-local test test-all test-aws test-one check check-style check-types check-pages bench chaos packages deploy rollback destroy lock clean
+.PHONY: help install dashboard demo serve up down up-local test test-all test-aws test-one check check-style check-types check-pages bench chaos wheels packages deploy rollback destroy lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -107,6 +107,10 @@ bench: $(VENV)/.test $(SERVERS)/.ready ## Run the benchmarks and print their fig
 chaos: $(VENV)/.test ## Break everything: SEEDS=10000 in virtual time, then ROUNDS=5 of real servers (0: none)
 	$(BIN)/python -m tests.simulation.chaos --seeds 0:$(SEEDS)
 	$(if $(filter-out 0,$(ROUNDS)),SOCRATIC_CHAOS_ROUNDS=$(ROUNDS) $(BIN)/python -m pytest tests/chaos -s)
+
+wheels: $(VENV)/.test dashboard ## Build the wheel of every distribution into build/wheels
+	@$(BIN)/python -m pip --disable-pip-version-check --quiet wheel --no-index --no-deps --no-build-isolation \
+	  --wheel-dir build/wheels $(DISTRIBUTIONS:%=./%)
 
 packages: $(AWS)/.ready ## Build the packages of the AWS functions (ARCHITECTURE=x86_64, else arm64)
 	@$(PYTHON) $(PAGES)

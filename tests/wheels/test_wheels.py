@@ -42,6 +42,9 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory):
+    """The folder of wheels that SOCRATIC_TEST_WHEELS names, as a release has it, or built here."""
+    if released := os.environ.get("SOCRATIC_TEST_WHEELS"):
+        return Path(released).resolve()
     folder = tmp_path_factory.mktemp("wheels")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-index"]
     require_pages()
@@ -97,6 +100,10 @@ def test_a_wheel_brings_version_licence_readme_and_types(wheels):
             [metadata] = [name for name in names if name.endswith(".dist-info/METADATA")]
             said = HeaderParser().parsestr(files.read(metadata).decode())
         assert said["Version"] == socratic_bench.__version__
+        # pip upgrades what a pin asks for: the command must not meet an older library.
+        for need in said.get_all("Requires-Dist"):
+            if need.startswith("socratic-ai-bench") and "extra ==" not in need:
+                assert need.endswith(f"=={socratic_bench.__version__}")
         assert (said["License-Expression"], said["License-File"]) == ("MIT", "LICENSE")
         assert said["Author"] == "The Socratic Bench contributors"
         assert "Typing :: Typed" in said.get_all("Classifier")

@@ -102,7 +102,7 @@ def needs_of(root: Path, distribution: str, *extras: str) -> set[str]:
     optional = project["optional-dependencies"]
     found = set()
     for need in (*project["dependencies"], *(each for extra in extras for each in optional[extra])):
-        if core := re.fullmatch(r"socratic-ai-bench-core\[(.+)\]", need):
+        if core := re.fullmatch(r"socratic-ai-bench-core\[([^]]+)\](==.*)?", need):
             found |= needs_of(root, "shared", *core[1].split(","))
         else:
             found.add(need)
