@@ -112,7 +112,8 @@ async def test_a_failure_that_ends_all_at_once_is_told_too_and_in_one_sentence(t
         path = terminal.write("b.yaml", config(server.address.rpartition(":")[2]))
         done = await asyncio.to_thread(terminal.run, "run", path)
     at = f"{MODEL} at {server.address} answered HTTP 401 (bad_key): No such [bold]key"
-    assert f"{at} (given up after 1 attempt)" in done.stderr.splitlines()
+    remedy = "it wants a key: name its variable in options: {api_key_env: …}"
+    assert f"{at}; {remedy} (given up after 1 attempt)" in done.stderr.splitlines()
     assert "Warning: " not in done.stderr
 
 

@@ -169,7 +169,8 @@ async def test_a_call_that_hangs_ends_at_its_deadline(store):
         await asyncio.Event().wait()
 
     (event,) = await carry_out(store, ScriptedClient(lambda *_: hang()), ONE)
-    assert (event.data.kind, event.data.message) == ("timeout", "no answer within 0.2 s")
+    assert event.data.kind == "timeout"
+    assert event.data.message.startswith("no answer within 0.2 s; ")
 
 
 async def test_a_client_that_gives_up_its_own_call_does_not_end_the_runner(store):

@@ -195,7 +195,7 @@ def _key_remedy(said: str, called: Called) -> str:
         # LiteLLM begins with the name of the provider's client what it passes on.
         return "the gateway's own key for its provider was refused: mend it at the gateway"
     if not called.has_key:
-        return "it wants a key: bind one to this origin (docs/models.md, Keys)"
+        return "it wants a key: name its variable in options: {api_key_env: …}"
     place = f" in {called.key_name}" if called.key_name else ""
     if "expire" in said:
         return f"renew the key{place}"

@@ -223,7 +223,7 @@ def test_only_the_first_choice_is_read():
         (b"not json", FailureKind.MALFORMED_REPLY),
         (b"[]", FailureKind.MALFORMED_REPLY),
         (b"\xff\xfe", FailureKind.MALFORMED_REPLY),
-        (b'{"choices": [{"delta": {"content": "\\ud83d"}}]}', FailureKind.MALFORMED_REPLY),
+        (b'{"choices": [{"delta": {"content": "\\ud83d"}}]}', FailureKind.CUT_STREAM),
         ({"choices": [{"delta": {"content": 5}}]}, FailureKind.MALFORMED_REPLY),
         ({"choices": "none"}, FailureKind.MALFORMED_REPLY),
         (delta(content="Why"), FailureKind.CUT_STREAM),
