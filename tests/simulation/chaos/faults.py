@@ -102,8 +102,9 @@ def _in_force(owner: Any, name: str) -> Iterator[None]:
 @fault(harmless=True, place=[*PLACES], after=(0.0, 60.0))
 async def kill(world: World, place: str, after: float) -> None:
     """A process ends at once, and another starts in its place after some seconds."""
-    world.kill(place)
     process = world.processes[place]
+    if not world.kill(place):
+        return
     await asyncio.sleep(after)
     if world.processes[place] is process:
         world.start(place)
@@ -118,11 +119,7 @@ async def kill_planner(world: World, after: float) -> None:
 
 @fault(harmless=True, place=[*PLACES], times=[3, 6, 9], seconds=(1.0, 20.0))
 async def crash_loop(world: World, place: str, times: int, seconds: float) -> None:
-    """A process is killed again and again.
-
-    Nine times at most: after ten the broker takes a message that was in hand each time for the
-    one that ends its consumers.
-    """
+    """A process is killed again and again."""
     for _ in range(times):
         await kill(world, place, 0.0)
         await asyncio.sleep(seconds)
@@ -132,9 +129,7 @@ async def crash_loop(world: World, place: str, times: int, seconds: float) -> No
 async def bad_release(world: World, kind: str, times: int, seconds: float) -> None:
     """All processes of a kind are killed together, again and again: messages come many times."""
     for _ in range(times):
-        places = [place for place in PLACES if place.startswith(kind)]
-        for place in places:
-            world.kill(place)
+        places = [place for place in PLACES if place.startswith(kind) and world.kill(place)]
         for place in places:
             world.start(place)
         await asyncio.sleep(seconds)
@@ -163,8 +158,8 @@ one moment alone."""
 async def kill_at(world: World, moment: str, number: int, after: float) -> None:
     """A process ends at the so-manieth moment of a kind."""
     place = moment.partition(" ")[0]
-    if await _moment(world, moment, number, lambda: world.kill(place)):
-        process = world.processes[place]
+    process = world.processes[place]
+    if await _moment(world, moment, number, lambda: world.kill(place)) and not process.is_alive:
         await asyncio.sleep(after)
         if world.processes[place] is process:
             world.start(place)
@@ -221,7 +216,7 @@ async def _frozen(world: World, process: Process, seconds: float) -> None:
         world.excuse(process, "a freeze")
     await asyncio.sleep(min(seconds, HEARTBEATS_MISSED))
     if seconds > HEARTBEATS_MISSED:
-        world.broker.end_consumers([process.name], "missed heartbeats")
+        world.disconnect([process], "missed heartbeats")
         await asyncio.sleep(seconds - HEARTBEATS_MISSED)
     world.thaw(process)
 
@@ -253,7 +248,7 @@ async def wrong_clock(world: World, place: str, seconds: float) -> None:
 async def cut(world: World, place: str, times: int, seconds: float) -> None:
     """The connection of a process to the broker ends, and it connects again."""
     for _ in range(times):
-        world.broker.end_consumers([world.processes[place].name], "the connection ended")
+        world.disconnect([world.processes[place]], "the connection ended")
         await asyncio.sleep(seconds)
 
 
@@ -261,7 +256,7 @@ async def cut(world: World, place: str, times: int, seconds: float) -> None:
 async def broker_away(world: World, seconds: float) -> None:
     """The broker restarts: it keeps its messages, and answers nothing meanwhile."""
     with _in_force(world.broker, "away"):
-        world.broker.end_consumers([each.name for each in world.all_processes], "a restart")
+        world.disconnect(world.processes.values(), "a restart")
         await asyncio.sleep(seconds)
 
 

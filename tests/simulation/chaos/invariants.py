@@ -16,6 +16,7 @@ from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.events.codec import event_of
 from socratic_bench.events.event_types import ExperimentCompleted
 from socratic_bench.results.verification import verify
+from tests.simulation.chaos.benchmark import MOST_A_CALL
 from tests.simulation.chaos.world import World
 
 Invariant = Callable[[World, bytes | None], AsyncIterator[str]]
@@ -108,7 +109,7 @@ async def each_turn_is_paid_once(world: World, expected: bytes | None) -> AsyncI
 
 @invariant
 async def nothing_paid_is_lost(world: World, expected: bytes | None) -> AsyncIterator[str]:
-    """Every paid reply is stored and scored, and the money is all accounted for."""
+    """Every paid reply is stored and scored, and every stored failure is folded."""
     state = world.store.store._state
     facts = state.facts_of(world.experiment_id)
     for call in world.provider.calls:
@@ -122,7 +123,25 @@ async def nothing_paid_is_lost(world: World, expected: bytes | None) -> AsyncIte
     for run_id, recorded in facts.recorded.items():
         if recorded.failure.run.run_id not in {key.run_id for key in facts.failures}:
             yield f"the failure of run {run_id} is stored and not folded"
+
+
+@invariant
+async def the_money_is_accounted_for(world: World, expected: bytes | None) -> AsyncIterator[str]:
+    """What is committed is the cost of the stored replies, and of calls that ended without one.
+
+    The reservation of a lease that nobody ends stays committed, for a kill may be paid for.
+    """
+    state = world.store.store._state
+    spent = sum(
+        response.cost_nanodollars or 0
+        for turns in state.responses.values()
+        for response in turns.values()
+    )
     account = state.account_of(world.experiment_id)
+    unanswered = sum(bool(call.excuse) for call in world.provider.calls)
+    most = spent + unanswered * MOST_A_CALL
+    if account.committed < spent or (account.committed > most and not world.left_leases):
+        yield f"{account.committed} nanodollars are committed, and {spent} were spent"
     if account.budget is not None and account.committed > account.budget:
         yield f"{account.committed} nanodollars are committed, and the budget is {account.budget}"
 

@@ -21,6 +21,9 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
+MOST_ROUNDS = 100_000
+"""Rounds of callbacks at one moment, after which time stands still for ever."""
+
 PROCESS: ContextVar[str] = ContextVar("process", default="")
 """The name of the process whose code runs; empty for the world around the processes."""
 
@@ -43,6 +46,7 @@ class SimulatedLoop(base_events.BaseEventLoop):
         """`on_task` hears of each new task, with the name of its process."""
         super().__init__()
         self._now = 0.0
+        self._rounds = 0
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._order = count()
         self._numbers = count()
@@ -99,6 +103,9 @@ class SimulatedLoop(base_events.BaseEventLoop):
     def _run_once(self) -> None:
         if not self._callbacks:
             self._pass_time()
+        self._rounds += 1
+        if self._rounds > MOST_ROUNDS:
+            raise AssertionError(f"tasks run for ever, at {self._now} s")
         timers = self._timers
         while timers and timers[0][0] <= self._now:
             timer = heapq.heappop(timers)[2]
@@ -119,7 +126,9 @@ class SimulatedLoop(base_events.BaseEventLoop):
             heapq.heappop(self._timers)
         if not self._timers:
             raise AssertionError("everybody waits for ever")
-        self._now = max(self._now, self._timers[0][0])
+        if self._timers[0][0] > self._now:
+            self._now = self._timers[0][0]
+            self._rounds = 0
 
     @staticmethod
     def _process_of(handle: asyncio.Handle) -> str:

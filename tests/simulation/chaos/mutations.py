@@ -99,11 +99,11 @@ MUTATIONS: Final = {
         "return self.heartbeat.certain and stopped_at < taken_at",
         "return stopped_at < taken_at",
     ),
-    "exhausted_too_early": Mutation(
-        "A budget counts as exhausted while calls in flight may return money.",
-        "socratic_runner.conversations.call_preparation",
-        "if spending.budget is None or spending.in_flight:",
-        "if spending.budget is None:",
+    "kept_reservation": Mutation(
+        "A lease that is given back unused keeps its part of the budget.",
+        "socratic_bench.adapters.stores.memory.leases",
+        "settle(state, lease, 0, begun=False)",
+        "settle(state, lease, None, begun=False)",
     ),
     "unresumed_join": Mutation(
         "A second request of a paused run ends with the first, though the experiment was resumed.",

@@ -85,6 +85,10 @@ class Process:
                 running = [tasks.create_task(worker.run()) for worker in workers]
                 await self._drained(running)
 
+    @property
+    def is_alive(self) -> bool:
+        return self.main is not None and not self.main.done() and not self.store.wire.is_cut
+
     def drain(self) -> None:
         """Tell it to stop: it finishes what it has in hand."""
         self.draining.set()

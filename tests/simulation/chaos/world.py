@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -17,7 +18,7 @@ from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import BrokerError, StoreError
 from socratic_bench.events.codec import Event, Message, to_message
 from socratic_bench.planning.plan import resume
-from socratic_bench.ports.broker import DeadLetter
+from socratic_bench.ports.broker import SUSPECT_AFTER, DeadLetter
 from tests.simulation.chaos.benchmark import MOST_A_CALL, Pace, experiment
 from tests.simulation.chaos.broker_server import BrokerPort, BrokerServer
 from tests.simulation.chaos.chance import now, stream
@@ -38,6 +39,7 @@ LEASES_LOST: Final = 12.0
 """Seconds of silence after which another runner may take a runner's leases over."""
 
 LOOK_SECONDS: Final = 5.0
+MOST_RETURNS: Final = 2 * SUSPECT_AFTER - 1
 NANODOLLARS: Final = 10**9
 
 
@@ -74,6 +76,9 @@ class World:
     broken: list[str] = field(default_factory=list)
     """What contradicted an invariant while the run went on."""
 
+    left_leases: bool = False
+    """Whether a process may have left leases behind, with the money that they reserved."""
+
     strange_errors: int = 0
     """How many have been, and will be."""
 
@@ -88,6 +93,9 @@ class World:
 
     _tasks: dict[str, list[asyncio.Task[Any]]] = field(default_factory=dict)
     _number: int = 0
+    _returns: Counter[str] = field(default_factory=Counter)
+    """How often messages in hand went back unsettled, by the kind of process."""
+
     _committed: int = 0
     _hearing: asyncio.Task[None] | None = None
 
@@ -150,11 +158,14 @@ class World:
         self.note(name, "starts")
         return process
 
-    def kill(self, place: str) -> None:
-        """End a process at once: nothing of it reaches a server any more."""
+    def kill(self, place: str) -> bool:
+        """End a process at once: nothing of it reaches a server any more.
+
+        False if there is none, or if enough were killed.
+        """
         process = self.processes[place]
-        if process.main is None or process.main.done():
-            return
+        if not process.is_alive or not self._may_return_messages(process):
+            return False
         self.note(process.name, "is killed")
         self.excuse(process, "a kill")
         process.broker.wire.cut()
@@ -163,6 +174,22 @@ class World:
         self.loop.thaw(process.name)
         for task in list(self._tasks[process.name]):
             task.cancel()
+        return True
+
+    def disconnect(self, processes: Iterable[Process], why: str) -> None:
+        """End the connections of processes to the broker: their messages go back."""
+        names = [each.name for each in processes if self._may_return_messages(each)]
+        self.broker.end_consumers(names, why)
+
+    def _may_return_messages(self, process: Process) -> bool:
+        """Count that the messages in its hand go back unsettled, unless they did too often.
+
+        After ten times the broker rightly takes a message for the one that ends its consumers.
+        """
+        if self._returns[process.kind] >= MOST_RETURNS:
+            return False
+        self._returns[process.kind] += 1
+        return True
 
     def freeze(self, place: str) -> Process:
         """Stop a process like SIGSTOP."""
@@ -198,6 +225,7 @@ class World:
 
     def excuse(self, process: Process, why: str) -> None:
         """Note that the turns of a process's calls in flight may be paid once more."""
+        self.left_leases = True
         self.provider.excuse(self.calls_in_hand(process), why)
 
     @property
@@ -263,13 +291,11 @@ class World:
         """Have one process at each place again, all the money, and the experiment registered."""
         await self.set_budget(1)
         for place in PLACES:
-            main = self.processes[place].main
-            if main is None or main.done():
+            if not self.processes[place].is_alive:
                 self.start(place)
-        if self.experiment_id not in self.store.store._state.experiments:
-            planner = self.processes[PLANNER].main
-            if planner is None or planner.done():
-                self.start_planner()
+        is_registered = self.experiment_id in self.store.store._state.experiments
+        if not is_registered and not self.processes[PLANNER].is_alive:
+            self.start_planner()
         self.calm_since = now()
         self.note("operator", "has repaired everything")
 
