@@ -149,8 +149,8 @@ async def test_the_leaderboard_is_read_once_a_second_and_only_where_the_store_ha
     read = []
     cells = store.cells
 
-    async def counted(ids):
-        read.append(await cells(ids))
+    async def counted(ids, **chosen):
+        read.append(await cells(ids, **chosen))
         return read[-1]
 
     monkeypatch.setattr(store, "cells", counted)
