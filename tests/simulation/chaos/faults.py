@@ -125,14 +125,23 @@ async def crash_loop(world: World, place: str, times: int, seconds: float) -> No
         await asyncio.sleep(seconds)
 
 
-@fault(harmless=True, kind=["runner", "judge", "curator"], times=[2, 4], seconds=(5.0, 20.0))
-async def bad_release(world: World, kind: str, times: int, seconds: float) -> None:
-    """All processes of a kind are killed together, again and again: messages come many times."""
+@fault(
+    harmless=True,
+    kind=["runner", "judge", "curator"],
+    times=[2, 4],
+    seconds=(5.0, 20.0),
+    strange_errors=[0, 1],
+)
+async def bad_release(
+    world: World, kind: str, times: int, seconds: float, strange_errors: int
+) -> None:
+    """All processes of a kind are killed together, again and again, before one finds the bug."""
     for _ in range(times):
         places = [place for place in PLACES if place.startswith(kind) and world.kill(place)]
         for place in places:
             world.start(place)
         await asyncio.sleep(seconds)
+    await strange_error(world, strange_errors)
 
 
 _SERVED: Final = ("publish sent", "publish done", "ack sent", "ack done", "retry sent")
@@ -372,9 +381,9 @@ async def no_way_to_store(world: World, place: str, seconds: float) -> None:
     cut_off[process.name] = cut_off.get(process.name, 0) + 1
     if seconds > LEASES_LOST:
         world.excuse(process, "no way to the store")
+        world.provider.cut_off[process.name] = "no way to the store"
     await asyncio.sleep(seconds)
-    if seconds > LEASES_LOST:
-        world.excuse(process, "no way to the store")
+    world.provider.cut_off.pop(process.name, None)
     cut_off[process.name] -= 1
 
 

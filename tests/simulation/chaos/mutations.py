@@ -63,11 +63,11 @@ MUTATIONS: Final = {
         "sorted_.settled.append(Handled(work))",
     ),
     "lapsing_lease": Mutation(
-        "A lease whose time is over is taken over, though its live owner still has to store the "
-        "reply (4a21b490).",
-        "socratic_bench.domain.leasing",
-        "return held.is_over and held.holder is not Holder.OVERDUE",
-        "return held.is_over",
+        "A runner with calls in flight sends no heartbeats: its leases lapse, though it is alive "
+        "and has replies to store (4a21b490).",
+        "socratic_runner.leases.heartbeat",
+        "if self._in_hand or self._held or self._told_of_troubles:",
+        "if self._told_of_troubles:",
     ),
     "double_fold": Mutation(
         "A score that comes twice counts twice.",
@@ -93,11 +93,11 @@ MUTATIONS: Final = {
                 await self._publish_patiently([each for one in ready for each in one.messages])
 """,
     ),
-    "uncertain_lease": Mutation(
-        "A call begins under a lease that the runner may have lost in a freeze.",
-        "socratic_runner.leases.book",
-        "return self.heartbeat.certain and stopped_at < taken_at",
-        "return stopped_at < taken_at",
+    "stolen_lease": Mutation(
+        "A turn whose call is in flight is leased to another runner.",
+        "socratic_bench.domain.leasing",
+        "return held.is_over and held.holder is not Holder.OVERDUE",
+        "return True",
     ),
     "kept_reservation": Mutation(
         "A lease that is given back unused keeps its part of the budget.",
@@ -105,11 +105,11 @@ MUTATIONS: Final = {
         "settle(state, lease, 0, begun=False)",
         "settle(state, lease, None, begun=False)",
     ),
-    "unresumed_join": Mutation(
-        "A second request of a paused run ends with the first, though the experiment was resumed.",
-        "socratic_runner.handling.handler",
-        "if isinstance(in_hand.conversation.ended_by, Stopped):",
-        "if False:",
+    "forgotten_resume": Mutation(
+        "A resumed experiment is not requested again, though its runners settled its requests.",
+        "socratic_curator.reconciling.reconciler",
+        "if running.state is not ExperimentState.RESUMED:",
+        "if running.state is not ExperimentState.DELETED:",
     ),
 }
 

@@ -73,6 +73,9 @@ class Provider:
     requests: list[tuple[float, str]] = field(default_factory=list)
     """When each call arrived, paid or not, with its model."""
 
+    cut_off: dict[str, str] = field(default_factory=dict)
+    """Why each call of a process may be paid twice that begins now, by the process."""
+
     note: Callable[[str, str], None] | None = None
 
     async def ask(self, process: str, question: Question) -> Reply:
@@ -89,7 +92,8 @@ class Provider:
         if mark % REFUSED_ONE_IN == 0:
             await asyncio.sleep(0.05 + self.chance.random())
             raise ModelCallFailed(FailureKind.REFUSED, "not a question for us", retryable=False)
-        call = Call((run.run_id, turn), process, run.model_id, now())
+        excuse = self.cut_off.get(process, "")
+        call = Call((run.run_id, turn), process, run.model_id, now(), excuse)
         self.calls.append(call)
         try:
             if trouble is not None:
