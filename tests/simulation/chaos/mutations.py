@@ -39,6 +39,8 @@ class Mutation:
     module: str
     old: str
     new: str
+    seed: int
+    """A seed that found it; another one may, once there are other kinds of faults."""
 
     def applied(self, source: str) -> str:
         """Return the faulty source. Raises StaleMutation."""
@@ -61,6 +63,7 @@ MUTATIONS: Final = {
         "socratic_runner.handling.request_sorting",
         "sorted_.settled.append(self.outcomes.of_answered(work, responses))",
         "sorted_.settled.append(Handled(work))",
+        seed=55,
     ),
     "lapsing_lease": Mutation(
         "A runner with calls in flight sends no heartbeats: its leases lapse, though it is alive "
@@ -68,18 +71,21 @@ MUTATIONS: Final = {
         "socratic_runner.leases.heartbeat",
         "if self._in_hand or self._held or self._told_of_troubles:",
         "if self._told_of_troubles:",
+        seed=81,
     ),
     "double_fold": Mutation(
         "A score that comes twice counts twice.",
         "socratic_bench.adapters.stores.memory.facts",
         "is_new=score_of(scored) not in stored",
         "is_new=True",
+        seed=3,
     ),
     "counted_redelivery": Mutation(
         "A redelivery counts as an attempt (8baf73b5).",
         "socratic_bench.adapters.brokers.memory.queue",
         "again = waiting._replace(redeliveries=redeliveries)",
         "again = waiting._replace(redeliveries=redeliveries, attempts=waiting.attempts + 1)",
+        seed=1410,
     ),
     "settled_too_early": Mutation(
         "A message is settled before the broker has what follows from it (f7c29a74).",
@@ -92,24 +98,28 @@ MUTATIONS: Final = {
                 await self._settle([each for one in ready for each in one.settlements])
                 await self._publish_patiently([each for one in ready for each in one.messages])
 """,
+        seed=1339,
     ),
     "stolen_lease": Mutation(
         "A turn whose call is in flight is leased to another runner.",
         "socratic_bench.domain.leasing",
         "return held.is_over and held.holder is not Holder.OVERDUE",
         "return True",
+        seed=9,
     ),
     "kept_reservation": Mutation(
         "A lease that is given back unused keeps its part of the budget.",
         "socratic_bench.adapters.stores.memory.leases",
         "settle(state, lease, 0, begun=False)",
         "settle(state, lease, None, begun=False)",
+        seed=8,
     ),
     "forgotten_resume": Mutation(
         "A resumed experiment is not requested again, though its runners settled its requests.",
         "socratic_curator.reconciling.reconciler",
         "if running.state is not ExperimentState.RESUMED:",
         "if running.state is not ExperimentState.DELETED:",
+        seed=120,
     ),
 }
 
@@ -155,33 +165,33 @@ def apply(mutation: Mutation) -> None:
     sys.meta_path.insert(0, _MutatingFinder(mutation))
 
 
-def seeds_until_found(name: str, seeds: range) -> str | None:
+def seeds_until_found(name: str, seeds: Sequence[int]) -> str | None:
     """Return which seed finds a mutation, and how; None if none of them does."""
     apply(MUTATIONS[name])
     from tests.simulation.chaos.command import of_seed  # it imports the product, mutated now
 
-    for seed in seeds:
+    for number, seed in enumerate(seeds, start=1):
         if broken := of_seed(seed).broken:
             invariant, reason = broken[0]
-            return f"seed {seed}, after {seed - seeds.start + 1} seeds: {invariant}: {reason[:120]}"
+            return f"seed {seed}, after {number} seeds: {invariant}: {reason[:120]}"
     return None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Find faults that were put back")
     parser.add_argument("name", nargs="?", choices=MUTATIONS)
-    parser.add_argument("--seeds", default="0:2000")
+    parser.add_argument("--seeds", help="in place of a seed that found it, and 0:2000 after that")
     given = parser.parse_args(arguments)
-    first, _, end = given.seeds.partition(":")
+    first, _, end = (given.seeds or "0:2000").partition(":")
     if given.name is not None:
-        found = seeds_until_found(given.name, range(int(first), int(end)))
+        known = [] if given.seeds else [MUTATIONS[given.name].seed]
+        found = seeds_until_found(given.name, [*known, *range(int(first), int(end))])
         print(f"{given.name}: {found or 'NOT FOUND'}", flush=True)
         return found is None
+    seeds = ["--seeds", given.seeds] if given.seeds else []
+    command = [sys.executable, "-m", __spec__.name]
     return max(
-        subprocess.run(
-            [sys.executable, "-m", __spec__.name, name, "--seeds", given.seeds], check=False
-        ).returncode
-        for name in MUTATIONS
+        subprocess.run([*command, each, *seeds], check=False).returncode for each in MUTATIONS
     )
 
 

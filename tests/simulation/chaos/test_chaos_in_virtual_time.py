@@ -15,6 +15,7 @@ from tests.simulation.chaos.run import run
 from tests.simulation.chaos.schedule import Schedule, shrunk
 
 SEEDS = 200
+QUICK = "double_fold"
 PARTS = 8
 """Tests that share the seeds, so that several processes can."""
 
@@ -80,19 +81,15 @@ def test_a_mutation_that_applies_no_longer_says_so():
         MUTATIONS["double_fold"].applied("nothing of it")
 
 
-def test_a_fault_put_back_is_found():
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[pytest.mark.long][: each != QUICK]) for each in MUTATIONS]
+)
+def test_a_fault_put_back_is_found(name):
     found = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "tests.simulation.chaos.mutations",
-            "double_fold",
-            "--seeds",
-            "0:50",
-        ],
+        [sys.executable, "-m", "tests.simulation.chaos.mutations", name],
         capture_output=True,
         text=True,
         check=False,
     )
     assert found.returncode == 0, found.stdout + found.stderr
-    assert any(name in found.stdout for name in INVARIANTS)
+    assert any(invariant in found.stdout for invariant in INVARIANTS)
