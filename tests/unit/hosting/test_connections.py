@@ -16,6 +16,7 @@ from socratic_bench.hosting.http.server import (
     HEAD_BYTES,
     MOST_CONNECTIONS,
     ConnectionLimits,
+    _Connection,
     most_connections,
     serving,
 )
@@ -163,6 +164,28 @@ async def test_the_oldest_that_waits_gives_way_to_a_new_one():
         for reader, writer in others[1:]:
             writer.write(b"GET / HTTP/1.1\r\nhost: here\r\n\r\n")
             assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
+
+
+async def test_a_client_whose_request_is_unread_yet_does_not_give_way(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    made = _Connection.connection_made
+    asks = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n"
+    async with server(most=2) as speaking, waiting_for("three connections"):
+        oldest, other = [await speaking.connect() for _ in range(2)]
+        for reader, writer in (oldest, other):
+            writer.write(asks)
+            await reader.readuntil(b"hello")
+
+        def after_a_request(self, transport):
+            # The server reads no socket between accepting a connection and this call.
+            oldest[1].write(asks)
+            made(self, transport)
+
+        monkeypatch.setattr(_Connection, "connection_made", after_a_request)
+        await speaking.connect()
+        assert b"200 OK" in await oldest[0].readuntil(b"hello")
+        assert await ended(other) == b""
 
 
 async def test_everybody_is_answered_beside_a_crowd_of_half_open_connections():

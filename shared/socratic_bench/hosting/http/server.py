@@ -88,7 +88,8 @@ class _Connection(HttpToolsProtocol):
             waiting: list[_Connection] = [each for each in others if each.owed]
             held = Counter(map(_address, waiting))
             if waiting:  # the oldest one, of the address with the most
-                leaving = min(waiting, key=lambda each: (-held[_address(each)], each.since))
+                waiting.sort(key=lambda each: (-held[_address(each)], each.since))
+                leaving = next((each for each in waiting if not each.is_unread), waiting[0])
                 others.discard(leaving)
                 leaving.transport.abort()
             else:
@@ -131,6 +132,20 @@ class _Connection(HttpToolsProtocol):
         if cycle is None or cycle.response_complete:
             return cycle, self._limits.head
         return (cycle, self._limits.body) if cycle.more_body else None
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether bytes have come that the server reads next: their client waits for the server.
+
+        Between two looks at the sockets, a busy server accepts connections and reads nothing.
+        """
+        if sys.platform == "win32" or not self.transport.is_reading():
+            return False
+        import fcntl  # noqa: PLC0415 - not on every platform
+        import termios  # noqa: PLC0415
+
+        connection = self.transport.get_extra_info("socket")
+        return any(fcntl.ioctl(connection.fileno(), termios.FIONREAD, bytes(4)))
 
     def end_if_late(self) -> None:
         """End the connection if its client has owed the same step for too long."""
