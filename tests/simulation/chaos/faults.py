@@ -353,8 +353,13 @@ async def lose_answers(world: World, seconds: float) -> None:
 
 @fault(reason=["read-only", "full"], seconds=(1.0, 300.0))
 async def store_not_writable(world: World, reason: str, seconds: float) -> None:
-    """The store answers questions and takes nothing."""
+    """The store answers questions and takes nothing.
+
+    Leases lapse then, for heartbeats are writes. A reservation counts as spent until its response
+    comes, so a budget may end before its money does.
+    """
     world.store.read_only.append(reason)
+    world.left_leases |= seconds > LEASES_LOST
     await asyncio.sleep(seconds)
     world.store.read_only.remove(reason)
 

@@ -312,9 +312,10 @@ class World:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _raise_budget(self) -> None:
-        """Give more money where kills have cost so much that no call can begin."""
+        """Give more money where kills or lapsed leases have cost so much that no call can begin."""
         account = self.store.store._state.account_of(self.experiment_id)
-        if account.exhausted and account.left is not None and account.left < MOST_A_CALL:
+        is_short = account.left is not None and account.left < MOST_A_CALL
+        if account.exhausted and (is_short or self.left_leases):
             manifest = self.experiment.manifest
             self.is_harmless = False  # the runs that ended without money are requested again
             more = (manifest.budget or 0) + Decimal(20 * MOST_A_CALL) / NANODOLLARS
