@@ -209,6 +209,8 @@ class World:
         """Drain a process and start another in its place at the same time."""
         leaving = self.processes[place]
         self.note(leaving.name, "drains")
+        # It cannot give back a lease whose grant got lost: the reservation stays committed.
+        self.left_leases |= bool(self.store.loses_answers)
         leaving.drain()
         self.start(place)
         if leaving.main is not None:
