@@ -20,6 +20,7 @@ from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import FailureKind
 from socratic_bench.events.codec import Message
+from tests.simulation.chaos.chance import now
 from tests.simulation.chaos.processes import Process
 from tests.simulation.chaos.provider import Trouble
 from tests.simulation.chaos.world import HEARTBEATS_MISSED, LEASES_LOST, PLACES, World
@@ -356,12 +357,14 @@ async def store_not_writable(world: World, reason: str, seconds: float) -> None:
     """The store answers questions and takes nothing.
 
     Leases lapse then, for heartbeats are writes. A reservation counts as spent until its response
-    comes, so a budget may end before its money does.
+    comes, so a budget may end before its money does. A call that waits for its lease keeps its
+    permit by the rate limit, and such calls begin together afterwards.
     """
     world.store.read_only.append(reason)
     world.left_leases |= seconds > LEASES_LOST
     await asyncio.sleep(seconds)
     world.store.read_only.remove(reason)
+    world.writable_again.append(now())
 
 
 @fault(factor=[10.0, 100.0], seconds=(1.0, 120.0))

@@ -79,6 +79,9 @@ class World:
     left_leases: bool = False
     """Whether a process may have left leases behind, with the money that they reserved."""
 
+    writable_again: list[float] = field(default_factory=list)
+    """The times at which a store that took nothing takes facts again."""
+
     strange_errors: int = 0
     """How many have been, and will be."""
 
