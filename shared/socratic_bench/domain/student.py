@@ -97,7 +97,7 @@ def student_run_id(run_id: str) -> str:
 
 
 def fault_of(text: str, status: Status, *, says_key: bool) -> str | None:
-    """Return why a reply is no message of the student's; None: it is one."""
+    """Return why a reply cannot be a student's message; None if it can."""
     if status is not Status.OK:
         return f"ended as {status}"
     if not text.strip():

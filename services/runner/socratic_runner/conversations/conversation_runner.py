@@ -209,7 +209,7 @@ class ConversationRunner:
 
 
 def nothing() -> None:
-    """Publish nothing: a grading or a student's message is no response of a tutor."""
+    """Publish nothing: only a tutor's response is published."""
 
 
 def _learn(

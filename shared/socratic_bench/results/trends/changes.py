@@ -269,7 +269,7 @@ def stretches(series: Sequence[Measured]) -> Iterator[list[Measured]]:
 def level_points(stretch: Iterable[Measured]) -> list[Measured]:
     """Return the points that count where a point is the unit of a test.
 
-    They have the figure, and an answer that is no copy: copies alone repeat an earlier point.
+    Each has the figure, and an answer of its own: a point of copies repeats an earlier one.
     """
     return [
         each

@@ -24,8 +24,9 @@ _BYTE: Final = 0x10F800
 
 
 def with_marked_halves(data: bytes) -> bytes | None:
-    """Return JSON with a mark in place of each half of a character; None for data without one, and
-    for what is no JSON.
+    """Return JSON with a mark in place of each half of a character.
+
+    Returns None for data without such a half, and for data that cannot be read as JSON.
     """
     try:
         text = data.decode()

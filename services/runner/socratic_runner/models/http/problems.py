@@ -168,7 +168,7 @@ class ProviderProblem:
     """The field of the request that the provider does not accept, if the error names one."""
 
     is_told: bool = True
-    """False for a body that is no JSON, such as a page of a proxy."""
+    """Whether the body is JSON; a proxy's page is not."""
 
     retry_after: float | None = None
     """Seconds to wait, if the body asks for a wait."""
