@@ -172,7 +172,7 @@ def score(
     status: Status | str = Status.OK,
     dimension: str | None = None,
     student_message: str = "",
-    earlier_turns: Sequence[EarlierTurn] = (),
+    earlier_turns: Sequence[EarlierTurn | Mapping[str, Any]] = (),
     grade: float | None = None,
     answer_key: Sequence[str] = (),
     profile: str | Profile = CANONICAL,
@@ -187,12 +187,14 @@ def score(
     estimate stands for it: words x 1.3, or by the letters of its script. `status` says how the
     response ended: only `ok` is scored, and `truncated` from 500 tokens on. A blank text is `empty`
     and unscored. `dimension` matters to profiles that weigh vectors by dimension; `student_message`
-    and `earlier_turns` (oldest first) matter to profiles that compare the response with them.
+    and `earlier_turns` (oldest first) matter to profiles that compare the response with them; a
+    mapping with the keys `student` and `tutor` is a turn, too (`earlier_turns_of`).
     `grade` is a model's grade of the response from 0.0 to 1.0, for a profile such as
     `socratic-v1-llm`. `answer_key` is the final answer in each form that gives it away, for a
     profile such as `fidelity-1`.
 
-    Raises TypeError if `text` is no string, UnknownProfile for a profile that is not installed,
+    Raises TypeError if `text` is no string or a turn is none, UnknownProfile for a profile that is
+    not installed,
     BrokenPlugin or BrokenProfile for a defective one, and ValueError for an unknown status, a
     number of tokens outside 0 to MOST_TOKENS, or a grade outside 0 to 1.
     """
@@ -216,7 +218,7 @@ def score(
             seen.text,
             output_tokens,
             student_message,
-            tuple(earlier_turns),
+            earlier_turns_of(earlier_turns) if earlier_turns else (),
             grade,
             ended,
             tuple(answer_key),
@@ -225,6 +227,33 @@ def score(
         dimension,
         shortened=seen.text != text,
     )
+
+
+def earlier_turns_of(turns: object) -> tuple[EarlierTurn, ...]:
+    """Return turns, oldest first, of which each is one or a mapping.
+
+    A mapping has `student` and `tutor`, and may have `output_tokens` and `status`. Raises TypeError
+    or ValueError, naming the turn.
+    """
+    if not isinstance(turns, Sequence) or isinstance(turns, str):
+        raise TypeError('`earlier_turns` must be a list of {"student": …, "tutor": …}')
+    return tuple(
+        turn if isinstance(turn, EarlierTurn) else _turn(f"`earlier_turns` {number}", turn)
+        for number, turn in enumerate(turns, 1)
+    )
+
+
+def _turn(place: str, turn: object) -> EarlierTurn:
+    if not isinstance(turn, Mapping):
+        raise TypeError(f'{place} must be {{"student": …, "tutor": …}}, not {turn!r:.50}')
+    student, tutor = turn.get("student"), turn.get("tutor")
+    if not isinstance(student, str) or not isinstance(tutor, str):
+        raise TypeError(f"{place} needs `student` and `tutor`, both strings")
+    tokens = turn.get("output_tokens")
+    if tokens is not None and (type(tokens) is not int or not 0 <= tokens <= MOST_TOKENS):
+        raise ValueError(f"{place}: `output_tokens` must be a whole number, not {tokens!r:.50}")
+    status = turn.get("status")
+    return EarlierTurn(student, tutor, tokens, None if status is None else Status(status))
 
 
 @overload

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import socratic_bench
 from socratic_bench import Status, score
 from socratic_bench.errors import UnknownProfile
+from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.length import estimated_tokens
 from socratic_bench.scoring.profile import Weights
 from socratic_bench.scoring.socratic_v1.profile import SocraticV1
@@ -253,3 +254,21 @@ def test_a_score_can_be_copied_and_sent_to_another_process(again, status):
 
 def test_the_library_says_its_version():
     assert socratic_bench.__version__ == version("socratic-ai-bench-core")
+
+
+def test_a_turn_before_may_be_a_mapping():
+    turn = {"student": "Why is the sky blue?", "tutor": "What have you seen of it?"}
+    earlier = [EarlierTurn(turn["student"], turn["tutor"])]
+    for profile in ("socratic-v2", "fidelity-1"):
+        given_as = [
+            score("And at noon?", earlier_turns=turns, profile=profile).as_dict()
+            for turns in ([turn], earlier)
+        ]
+        assert given_as[0] == given_as[1]
+
+
+@pytest.mark.parametrize("turn", ["Why?", {"student": "Why?"}, {"student": "Why?", "tutor": 3}])
+def test_what_is_no_turn_is_refused_by_its_number(turn: object):
+    turns = [{"student": "a", "tutor": "b"}, turn]
+    with pytest.raises(TypeError, match="`earlier_turns` 2 "):
+        score("And at noon?", earlier_turns=turns)  # type: ignore[arg-type]

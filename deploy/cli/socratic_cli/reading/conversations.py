@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from socratic_bench.errors import InvalidInput
 from socratic_bench.scoring.exchange import EarlierTurn, Status
-from socratic_bench.scoring.score import MOST_TOKENS
+from socratic_bench.scoring.score import earlier_turns_of as turns_of
 from socratic_cli.reading.messages import SpeakerSide, content_of, side_of, speaker_of, status_of
 
 CHAT_KEYS: Final = ("messages", "conversations", "conversation")
@@ -31,10 +31,7 @@ def student_message_of(record: Mapping[str, Any]) -> str:
 
 def earlier_turns_of(record: Mapping[str, Any]) -> tuple[EarlierTurn, ...]:
     """Return the turns before this one. Raises TypeError or ValueError, naming the turn."""
-    found = record.get("earlier_turns") or ()
-    if isinstance(found, str | Mapping):
-        raise TypeError('`earlier_turns` must be a list of {"student": …, "tutor": …}')
-    return tuple(_turn(f"`earlier_turns` {number}", turn) for number, turn in enumerate(found, 1))
+    return turns_of(record.get("earlier_turns") or ())
 
 
 def answer_key_of(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -45,21 +42,6 @@ def answer_key_of(record: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(found, list | tuple) or not all(isinstance(form, str) for form in found):
         raise TypeError(f"`answer_key` must be a list of strings, not {_shown(found)}")
     return tuple(found)
-
-
-def _turn(place: str, turn: object) -> EarlierTurn:
-    if isinstance(turn, EarlierTurn):
-        return turn
-    if not isinstance(turn, Mapping):
-        raise TypeError(f'{place} must be {{"student": …, "tutor": …}}, not {_shown(turn)}')
-    student, tutor = turn.get("student"), turn.get("tutor")
-    if not isinstance(student, str) or not isinstance(tutor, str):
-        raise TypeError(f"{place} needs `student` and `tutor`, both strings")
-    tokens = turn.get("output_tokens")
-    if tokens is not None and (type(tokens) is not int or not 0 <= tokens <= MOST_TOKENS):
-        raise ValueError(f"{place}: `output_tokens` must be a whole number, not {_shown(tokens)}")
-    status = turn.get("status")
-    return EarlierTurn(student, tutor, tokens, None if status is None else Status(status))
 
 
 def student_and_turns(messages: object) -> dict[str, Any] | None:
