@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -70,11 +71,14 @@ def _environment() -> Environment:
     return environment
 
 
-async def report_page(store: ResultStore, wanted: str, profile: str | None = None) -> str:
+async def report_page(
+    store: ResultStore, wanted: str, profile: str | None = None, authors: Sequence[str] = ()
+) -> str:
     """Return one self-contained HTML page about an experiment; `wanted` as in `find_experiment`.
 
-    Its figures are those of the leaderboard, by the experiment's own profile or by `profile`. The
-    page loads nothing and runs no script. Raises UnknownExperiment, AmbiguousExperiment, NoScores.
+    `authors` are those of the study, as one cites it. The figures are those of the leaderboard, by
+    the experiment's own profile or by `profile`. The page loads nothing and runs no script. Raises
+    UnknownExperiment, AmbiguousExperiment, NoScores.
     """
     experiment = await find_experiment(store, wanted)
     comparison = await model_comparison(store, experiment.experiment_id, profile)
@@ -102,7 +106,7 @@ async def report_page(store: ResultStore, wanted: str, profile: str | None = Non
         },
         manifest=manifest,
         parameters=manifest.parameters.model_dump(exclude_none=True),
-        bibtex=bibtex(summary, comparison.profile),
+        bibtex=bibtex(summary, comparison.profile, authors),
         configuration=configuration(experiment),
     )
 
@@ -129,25 +133,40 @@ def _title(summary: ExperimentSummary) -> str:
     return summary.name or summary.occasion or summary.experiment_id
 
 
-def bibtex(summary: ExperimentSummary, profile: str) -> str:
-    """Return a BibTeX entry of an experiment's figures, under a key that its id makes unique."""
+def bibtex(summary: ExperimentSummary, profile: str, authors: Sequence[str] = ()) -> str:
+    """Return two BibTeX entries: the experiment, by its authors, and Socratic Bench, the tool.
+
+    The id makes the experiment's key unique. Without an author its entry has none.
+    """
     note = (
         f"Experiment {summary.experiment_id}, manifest {summary.manifest_id}, "
         f"conditions {summary.conditions_id}, profile {profile}, "
         f"Socratic Bench {__version__}"
     )
-    fields = {
-        "author": "{The Socratic Bench authors}",
-        "title": f"Socratic Bench: {as_latex(_title(summary))}",
+    # BibTeX parts names at "and", except within braces.
+    written = map(as_latex, authors)
+    names = " and ".join(f"{{{each}}}" if " and " in each else each for each in written)
+    study = {
+        **({"author": names} if authors else {}),
+        "title": as_latex(_title(summary)),
         "year": f"{summary.created_at.year}",
         "month": summary.created_at.strftime("%b").lower(),
         "note": as_latex(note),
     }
-    lines = [
-        f"  {name} = {value}," if name == "month" else f"  {name} = {{{value}}},"
-        for name, value in fields.items()
-    ]
-    return "\n".join([f"@misc{{socratic-bench:{summary.experiment_id},", *lines, "}"])
+    tool = {
+        "author": "{The Socratic Bench authors}",
+        "title": "Socratic Bench: a benchmark of how {Socratic} an {LLM} tutor is",
+        "version": __version__,
+    }
+    key = f"socratic-bench:{summary.experiment_id}"
+    return "\n".join([*_entry("misc", key, study), "", *_entry("software", "socratic-bench", tool)])
+
+
+def _entry(kind: str, key: str, fields: Mapping[str, str]) -> Iterator[str]:
+    yield f"@{kind}{{{key},"
+    for name, value in fields.items():
+        yield f"  {name} = {value}," if name == "month" else f"  {name} = {{{value}}},"
+    yield "}"
 
 
 def configuration(experiment: Experiment) -> str:

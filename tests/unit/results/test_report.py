@@ -238,10 +238,12 @@ async def test_braces_of_a_bibtex_entry_pair_up(store: MemoryStore) -> None:
     await store.register(planned)
     [summary] = (await model_comparison(store, planned.experiment_id)).experiments
 
-    entry = bibtex(summary, summary.profile)
+    entry = bibtex(summary, summary.profile, ["Ada Lovelace", "Salt and {Pepper}"])
 
     bare = re.sub(r"\\[{}]", "", entry)
     assert bare.count("{") == bare.count("}")
-    assert r"title = {Socratic Bench: 50\% \{of\} \textbackslash{}x\_1}" in entry
+    assert r"title = {50\% \{of\} \textbackslash{}x\_1}" in entry
+    assert r"author = {Ada Lovelace and {Salt and \{Pepper\}}}" in entry
+    assert "author = {{The Socratic Bench authors}}" in entry.partition("@software")[2]
     assert "year = {2026}" in entry
     assert "month = mar," in entry

@@ -117,18 +117,27 @@ async def _write(store_url: str, chosen: Chosen, what: str, output: str, file: I
     show_default=True,
     help="The file of the page, which appears once it is whole.",
 )
-def report(experiment: str, store_url: str, profile: str | None, out: Path) -> None:
+@click.option(
+    "--author",
+    "authors",
+    metavar="NAME",
+    multiple=True,
+    help="An author of the study, once for each, for its BibTeX entry.",
+)
+def report(
+    experiment: str, store_url: str, profile: str | None, out: Path, authors: tuple[str, ...]
+) -> None:
     """Write one page about an experiment, to share or cite.
 
     The page is HTML, loads nothing and runs no script. EXPERIMENT is an ID, its start, an occasion
     or a name.
     """
-    page = asyncio.run(_page(store_url, experiment, profile))
+    page = asyncio.run(_page(store_url, experiment, profile, authors))
     with whole_file(out) as file:
         file.write(page)
     say(f"Wrote {out}.")
 
 
-async def _page(store_url: str, wanted: str, profile: str | None) -> str:
+async def _page(store_url: str, wanted: str, profile: str | None, authors: tuple[str, ...]) -> str:
     async with readable_store(store_url) as store:
-        return await report_page(store, wanted, profile)
+        return await report_page(store, wanted, profile, authors)

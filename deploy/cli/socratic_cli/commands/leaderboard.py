@@ -24,8 +24,7 @@ from socratic_cli.display.terminal import say, standard_output
 from socratic_cli.options.results import dimension_option, models_option, time_options
 from socratic_cli.options.store import readable_store, store_option
 
-EXPORTS: Final[Mapping[str, Callable[[ModelComparison], str]]] = {
-    "csv": comparison_csv,
+TEXTS: Final[Mapping[str, Callable[[ModelComparison, Sequence[str]], str]]] = {
     "markdown": comparison_markdown,
     "latex": comparison_latex,
 }
@@ -36,9 +35,16 @@ EXPORTS: Final[Mapping[str, Callable[[ModelComparison], str]]] = {
 @click.option(
     "--format",
     "output",
-    type=click.Choice(["table", "json", *EXPORTS]),
+    type=click.Choice(["table", "json", "csv", *TEXTS]),
     default="table",
     show_default=True,
+)
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    default="",
+    help="The columns of a LaTeX or Markdown table by their headings: rank,overall,coverage. "
+    "Without it: all.",
 )
 @click.option("--detail", is_flag=True, help="Show every dimension and vector of each model.")
 @click.option(
@@ -71,6 +77,7 @@ def leaderboard(
     *,
     store_url: str,
     output: str,
+    columns: str,
     detail: bool,
     experiment: str | None,
     profiles: tuple[str, ...],
@@ -83,6 +90,9 @@ def leaderboard(
     """Show the models, best first, with intervals and coverage."""
     if len(profiles) > 1 and (output not in {"table", "json"} or detail):
         raise click.UsageError("several --profile stand side by side in a table or in JSON alone")
+    headings = [each.strip() for each in columns.split(",") if each.strip()]
+    if headings and output not in TEXTS:
+        raise click.UsageError("--columns is for --format latex or markdown")
     if length == "same-ruler":
         if profiles:
             raise click.UsageError(f"--length {length} is the profile {SAME_RULER}: name one")
@@ -91,7 +101,7 @@ def leaderboard(
     found = asyncio.run(_load(store_url, experiment, profiles or (None,), filters))
     if len(found) == 1:
         [(comparison, reasons)] = found
-        show_comparison(comparison, reasons, output=output, detail=detail)
+        show_comparison(comparison, reasons, output=output, detail=detail, headings=headings)
     elif output == "json":
         click.echo(json.dumps([each.model_dump(mode="json") for each, _ in found]))
     else:
@@ -108,13 +118,23 @@ async def _load(
 
 
 def show_comparison(
-    comparison: ModelComparison, reasons: Mapping[str, str], *, output: str, detail: bool
+    comparison: ModelComparison,
+    reasons: Mapping[str, str],
+    *,
+    output: str,
+    detail: bool,
+    headings: Sequence[str] = (),
 ) -> None:
-    """Print a leaderboard on standard output; `reasons` explains missing scores."""
+    """Print a leaderboard on standard output; `reasons` explains missing scores.
+
+    Raises InvalidInput for an unknown heading.
+    """
     if output == "json":
         click.echo(comparison.model_dump_json())
-    elif export := EXPORTS.get(output):
-        click.echo(export(comparison), nl=False)
+    elif output == "csv":
+        click.echo(comparison_csv(comparison), nl=False)
+    elif written := TEXTS.get(output):
+        click.echo(written(comparison, headings), nl=False)
     elif comparison.models:
         console = standard_output()
         console.print(

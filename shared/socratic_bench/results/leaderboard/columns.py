@@ -8,6 +8,7 @@ from enum import IntEnum
 from functools import partial
 from typing import Any, Literal
 
+from socratic_bench.errors import InvalidInput
 from socratic_bench.results.formats import MISSING, cost, figure, interval, share
 from socratic_bench.results.leaderboard.figures import ModelFigures, TurnFigures
 from socratic_bench.results.leaderboard.leaderboard import (
@@ -86,6 +87,24 @@ def shown_columns(comparison: ModelComparison) -> list[Column]:
         for column in leaderboard_columns(comparison)
         if column.show is not None and any(map(column.shown_if, comparison.rows))
     ]
+
+
+def named_columns(comparison: ModelComparison, headings: Sequence[str]) -> list[Column]:
+    """Return the columns with these headings, in this order; all of a table's without a heading.
+
+    The model comes first where it is not named. Raises InvalidInput for an unknown heading.
+    """
+    shown = shown_columns(comparison)
+    if not headings:
+        return shown
+    by_title = {each.title.casefold(): each for each in shown}
+    if unknown := [each for each in headings if each.casefold() not in by_title]:
+        raise InvalidInput(
+            f"this table has no column {unknown[0]!r}; it has "
+            f"{', '.join(each.title for each in shown)}"
+        )
+    named = list(dict.fromkeys(each.casefold() for each in headings))
+    return [by_title[each] for each in (named if "model" in named else ["model", *named])]
 
 
 def _identity(comparison: ModelComparison) -> Sequence[Column]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from socratic_bench.results.formats import figure, moment, printable
@@ -12,7 +12,7 @@ from socratic_bench.results.leaderboard.baseline import CONSTANT_REPLY
 from socratic_bench.results.leaderboard.columns import (
     depends_on_weights,
     leaderboard_columns,
-    shown_columns,
+    named_columns,
 )
 from socratic_bench.results.leaderboard.leaderboard import ExperimentSummary, ModelComparison
 from socratic_bench.version import __version__
@@ -135,12 +135,12 @@ _LATEX_MARKUP: Final = {
 }
 
 
-def comparison_latex(comparison: ModelComparison) -> str:
+def comparison_latex(comparison: ModelComparison, headings: Sequence[str] = ()) -> str:
     """Return a `table` with one row a model, best first; it needs the package booktabs.
 
-    Its columns are those of the command's table.
+    Its columns are those of the command's table, or the ones named. Raises InvalidInput.
     """
-    columns = shown_columns(comparison)
+    columns = named_columns(comparison, headings)
     caption = " ".join([*reading_aid(comparison), *unanimity(comparison), *provenance(comparison)])
     return "\n".join(
         [
@@ -181,9 +181,12 @@ _MARKDOWN_MARKUP: Final = {
 }
 
 
-def comparison_markdown(comparison: ModelComparison) -> str:
-    """Return a table with one row a model, best first, with the columns of the command's table."""
-    columns = shown_columns(comparison)
+def comparison_markdown(comparison: ModelComparison, headings: Sequence[str] = ()) -> str:
+    """Return a table with one row a model, best first.
+
+    Its columns are those of the command's table, or the ones named. Raises InvalidInput.
+    """
+    columns = named_columns(comparison, headings)
     rows = [
         markdown_row(map(markdown_of, (column.title for column in columns))),
         markdown_row(RULES[column.align] for column in columns),

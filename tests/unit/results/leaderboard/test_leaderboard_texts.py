@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from socratic_bench.errors import InvalidInput
 from socratic_bench.results.leaderboard.figures import ModelFigures, VectorFigure
 from socratic_bench.results.leaderboard.leaderboard import ExperimentSummary, ModelComparison
 from socratic_bench.results.leaderboard.text_formats import comparison_latex, comparison_markdown
@@ -104,6 +105,14 @@ def test_latex_is_a_table_of_the_figures() -> None:
     assert r"\begin{tabular}{rlrcrrr}" in lines
     assert r"1 & alpha\_1 & 0.84 & 0.80 to 0.90 & 100 \% & 44/45 & -- \\" in lines
     assert r"2 & 50\% \& co & 0.84 & 0.80 to 0.90 & 100 \% & 44/45 & -- \\" in lines
+
+
+def test_a_table_has_the_named_columns_alone_and_the_model() -> None:
+    lines = comparison_latex(comparison_of("alpha"), ["Overall", "rank"]).splitlines()
+    assert r"alpha & 0.84 & 1 \\" in lines
+    assert "| rank | model |" in comparison_markdown(comparison_of("alpha"), ["rank", "model"])
+    with pytest.raises(InvalidInput, match="no column 'score'; it has rank, model, "):
+        comparison_latex(comparison_of("alpha"), ["score"])
 
 
 @pytest.mark.parametrize("export", [comparison_markdown, comparison_latex])
