@@ -8,12 +8,12 @@ compile() {
     --no-emit-index-url --no-emit-find-links --no-header --no-annotate "$@"
 }
 
-# Every extra of the distributions but `testing`, which nothing that runs needs, and `parquet`: a set-up
-# and an image take no 170 MB for one format of files.
+# Every extra of the distributions but `testing`, which nothing that runs needs, and `parquet` and
+# `figures`: a set-up and an image take no 200 MB for a few formats of files.
 run_time_extras() {
   sed -n '/^\[project.optional-dependencies\]/,/^\[tool/s/^\([a-z]*\) = .*/\1/p' \
     shared/pyproject.toml services/*/pyproject.toml deploy/cli/pyproject.toml |
-    sort -u | grep -vxE 'testing|parquet|all' | sed 's/^/--extra /'
+    sort -u | grep -vxE 'testing|parquet|figures|all' | sed 's/^/--extra /'
 }
 
 # shellcheck disable=SC2046 # one word for each extra

@@ -20,8 +20,8 @@ DISTRIBUTIONS = {
     "deploy/cli": "socratic_cli",
 }
 CLIENTS = (
-    *("aio-pika", "asyncpg", "aiobotocore", "pyarrow"),
-    *("[rabbitmq", "[postgresql", "[parquet", ",rabbitmq"),
+    *("aio-pika", "asyncpg", "aiobotocore", "pyarrow", "matplotlib"),
+    *("[rabbitmq", "[postgresql", "[parquet", "[figures", ",rabbitmq"),
 )
 
 
@@ -127,13 +127,20 @@ def test_the_command_without_the_client_of_the_broker_names_the_extra(tmp_path):
     assert "pip install 'socratic-ai-bench[rabbitmq]'" in done.stderr
 
 
-def test_an_export_in_parquet_without_pyarrow_names_the_extra_and_writes_no_file(tmp_path):
+@pytest.mark.parametrize(
+    ("words", "package", "extra"),
+    [
+        ("export spring --format parquet --out a.parquet", "pyarrow", "parquet"),
+        ("figure spring ranking --out a.pdf", "matplotlib", "figures"),
+    ],
+)
+def test_a_file_that_needs_an_extra_names_it_and_writes_nothing(tmp_path, words, package, extra):
     code = (
         f"import os; os.chdir({str(tmp_path)!r})\n"
-        "sys.argv = 'socratic-bench export spring --format parquet --out a.parquet'.split()\n"
+        f"sys.argv = 'socratic-bench {words}'.split()\n"
         "from socratic_cli.cli import main; main()"
     )
-    done = without("pyarrow", code)
+    done = without(package, code)
     assert done.returncode == 2
-    assert "pip install 'socratic-ai-bench[parquet]'" in done.stderr
+    assert f"pip install 'socratic-ai-bench[{extra}]'" in done.stderr
     assert [*tmp_path.iterdir()] == []

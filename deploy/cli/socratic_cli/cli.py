@@ -55,6 +55,7 @@ COMMANDS = {
         "Write the scored responses of an experiment to a file.",
     ),
     "report": ("export", "Write one page about an experiment, to share or cite."),
+    "figure": ("figure", "Draw a figure about an experiment, for a paper."),
     "validity": ("validity", "Compare scores with people's labels, and write a report."),
     "serve": ("serve", "Serve the API and the dashboard, until Ctrl-C."),
     "verify": ("verify", "Recompute every aggregate and compare exactly."),

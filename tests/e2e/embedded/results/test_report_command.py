@@ -13,7 +13,9 @@ pytestmark = pytest.mark.xdist_group("a benchmark to report")
 CONFIG = """
 models:
   - reference/socratic
-  - reference/lecturer
+  - id: reference/lecturer
+    name: $x_1$
+    price: {input_per_million: 1, output_per_million: 4}
 repeats: 1
 occasion: spring
 name: Two tutors
@@ -66,3 +68,30 @@ def test_an_unknown_experiment_leaves_no_file(finished: Terminal) -> None:
     assert done.returncode == 2
     assert "there is no experiment 'autumn'" in done.stderr
     assert not (finished.folder / "autumn.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["ranking"], ["constant reply", "$x_1$ (reference)"]),
+        (["trends"], ["$x_1$ (reference)"]),
+        (["frontier"], ["Cost of 1,000 responses in USD"]),
+        (
+            ["compare", "--model", "reference/socratic", "--model", "reference/lecturer"],
+            ["overall"],
+        ),
+    ],
+)
+def test_a_figure_is_drawn_without_a_browser(
+    finished: Terminal, words: list[str], said: list[str]
+) -> None:
+    done = finished.run("figure", "spring", *words, "--out", "a.svg")
+    assert done.returncode == 0, done.stderr
+    drawn = html.unescape((finished.folder / "a.svg").read_text("utf-8"))
+    assert all(f">{each}<" in drawn for each in (*said, "Socratic Bench 0.1.0, socratic-v1"))
+
+
+def test_a_figure_of_another_format_is_refused_before_the_work(finished: Terminal) -> None:
+    refused = finished.run("figure", "spring", "ranking", "--out", "a.jpg")
+    assert refused.returncode == 2
+    assert "a.jpg must end with .pdf, .svg or .png" in refused.stderr
