@@ -129,7 +129,17 @@ class CalledModel:
         price, output_tokens = self.entry.price, usage.output_tokens
         if price is None or output_tokens is None or usage.input_tokens is None:
             return None
-        return price.cost_nanodollars(usage.input_tokens, output_tokens)
+        return price.cost_nanodollars(
+            usage.input_tokens, output_tokens, usage.cached_tokens, usage.cache_write_tokens
+        )
+
+    def cost_is_upper_bound(self, usage: Usage) -> bool:
+        """Whether the cost of a call takes tokens of a cache at more than an unknown price."""
+        price = self.entry.price
+        return price is not None and bool(
+            (usage.cached_tokens and price.cached_input_per_million is None)
+            or (usage.cache_write_tokens and price.cache_write_per_million is None)
+        )
 
 
 class ModelPool:

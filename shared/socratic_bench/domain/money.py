@@ -19,6 +19,14 @@ def nanodollars(dollars: Decimal) -> int:
     return int((dollars * NANODOLLARS_PER_DOLLAR).to_integral_value(ROUND_HALF_EVEN))
 
 
+_WRITE_FACTOR: Final = 2
+"""Anthropic charges this many times its input price for what stays in a cache for an hour; other
+providers and times cost less."""
+
+_IfKnown = Field(exclude_if=lambda price: price is None)
+"""Left out of JSON without a price, as in plans of earlier versions."""
+
+
 class Price(BaseModel):
     """The price of a model's tokens."""
 
@@ -30,10 +38,37 @@ class Price(BaseModel):
     output_per_million: Dollars
     """USD for a million output tokens, reasoning included."""
 
-    def cost_nanodollars(self, input_tokens: int, output_tokens: int) -> int:
-        """Return the cost of one call, rounded half to even once."""
+    cached_input_per_million: Annotated[Dollars | None, _IfKnown] = None
+    """USD for a million input tokens that a cache gave; None: unknown."""
+
+    cache_write_per_million: Annotated[Dollars | None, _IfKnown] = None
+    """USD for a million input tokens that the provider put into a cache; None: unknown."""
+
+    @property
+    def dearest_input_per_million(self) -> Decimal:
+        """USD for a million input tokens, at most."""
+        prices = (
+            self.input_per_million,
+            self.cached_input_per_million,
+            self.cache_write_per_million,
+        )
+        return max(price for price in prices if price is not None)
+
+    def cost_nanodollars(
+        self, input_tokens: int, output_tokens: int, cached: int = 0, cache_written: int = 0
+    ) -> int:
+        """Return the cost of one call, rounded half to even once.
+
+        Of the input tokens, `cached` came from a cache and `cache_written` went into one. Without
+        their own prices the result is an upper bound.
+        """
+        usual = self.input_per_million
+        read, write = self.cached_input_per_million, self.cache_write_per_million
         dollars = (
-            self.input_per_million * input_tokens + self.output_per_million * output_tokens
+            usual * (input_tokens - cached - cache_written)
+            + (usual if read is None else read) * cached
+            + (usual * _WRITE_FACTOR if write is None else write) * cache_written
+            + self.output_per_million * output_tokens
         ) / _TOKENS_PER_PRICE
         return nanodollars(dollars)
 
@@ -67,7 +102,7 @@ def tokens_at_most(texts: Sequence[str], max_tokens: int) -> int:
 def at_most_nanodollars(price: Price, input_tokens: int, max_tokens: int) -> int:
     """Return the most nanodollars that a call of at most these tokens costs, rounded up."""
     with localcontext(_ROUNDING_UP):
-        input_cost = price.input_per_million * input_tokens
+        input_cost = price.dearest_input_per_million * input_tokens
         output_cost = price.output_per_million * max_tokens
         return int(((input_cost + output_cost) * _NANODOLLARS_PER_TOKEN).to_integral_value())
 

@@ -21,6 +21,9 @@ from socratic_bench.scoring.answer_notes import counts_of
 from socratic_bench.scoring.exchange import EarlierTurn, Status
 from socratic_bench.scoring.score import MOST_TOKENS
 
+_Known = Field(exclude_if=lambda value: not value)
+"""Left out of JSON where there is nothing to say, as in responses of earlier versions."""
+
 
 class Usage(BaseModel):
     """Tokens as the provider counted them; None: no count."""
@@ -39,6 +42,18 @@ class Usage(BaseModel):
     unsplit_output_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
     """Output tokens in all, where the provider did not count reasoning apart. Visible and reasoning
     tokens are then unknown."""
+
+    cached_tokens: Annotated[int, _Known] = Field(default=0, ge=0, le=MOST_TOKENS)
+    """Input tokens that came from the provider's cache."""
+
+    cache_write_tokens: Annotated[int, _Known] = Field(default=0, ge=0, le=MOST_TOKENS)
+    """Input tokens that the provider put into its cache."""
+
+    def with_cache(self, cached: int | None, written: int | None) -> Usage:
+        """Return the same with counts of its cache, unless they exceed the input."""
+        counts = {"cached_tokens": cached or 0, "cache_write_tokens": written or 0}
+        fit = sum(counts.values()) <= (self.input_tokens or 0)
+        return self.model_copy(update=counts) if fit else self
 
     @property
     def output_tokens(self) -> int | None:
@@ -62,9 +77,6 @@ def _known_fields(turns: tuple[EarlierTurn, ...]) -> list[dict[str, str | int]]:
         {name: value for name, value in asdict(turn).items() if value is not None} for turn in turns
     ]
 
-
-_Known = Field(exclude_if=lambda value: not value)
-"""Left out of JSON where there is nothing to say, as in responses of earlier versions."""
 
 LONGEST_REPLY_ID: Final = 200
 MOST_NOTES: Final = 40
@@ -128,6 +140,9 @@ class Response(BaseModel):
 
     model_version: str | None = None
     """The model version that the provider reports."""
+
+    routed_to: Annotated[str | None, _Known] = None
+    """The provider that a router chose for this reply, by the router's name for it."""
 
     reply_id: Annotated[str | None, _Known] = Field(default=None, max_length=LONGEST_REPLY_ID)
     """The provider's id of the reply: a cache sends the same one again."""

@@ -49,6 +49,9 @@ class Reply:
     model_version: str | None = None
     """The model version that the provider reports, if any."""
 
+    routed_to: str | None = None
+    """The provider that a router chose for this reply, if it names one."""
+
     first_token_ms: int | None = None
     """The time to the first piece of text or reasoning; None where the reply came whole."""
 

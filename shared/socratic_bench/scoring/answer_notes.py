@@ -47,7 +47,7 @@ AT_LIMIT: Final = "note.at_limit"
 """A finished answer has as many tokens as were asked for at most."""
 
 UPPER_COST: Final = "note.upper_cost"
-"""The cost takes cached input at the full price."""
+"""The cost takes tokens of a cache at no less than their unknown price."""
 
 SPLIT: Final = "note.split"
 """A gateway, not the provider, divided the tokens into visible ones and reasoning."""

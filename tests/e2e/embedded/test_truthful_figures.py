@@ -39,6 +39,7 @@ SCENARIOS = [
 ]
 JSON = "Content-Type: application/json"
 USAGE = {"prompt_tokens": 40, "completion_tokens": 13, "total_tokens": 53}
+PRICE: dict[str, float] = {"input_per_million": 1, "output_per_million": 2}
 CHINESE = "你应该总是先考虑这个问题的答案。" * 70
 
 
@@ -54,6 +55,10 @@ class Odd:
     reason: str = "stop"
     choice: dict[str, Any] = field(default_factory=dict)
     headers: tuple[str, ...] = ()
+    price: dict[str, float] | None = None
+    cost: float | None = None
+    """The cost of all calls in USD."""
+
     version: str | None = None
     """What the server calls the model; None: by the name that was asked for."""
 
@@ -169,7 +174,15 @@ ODD = {
         verbosity=(0.0, 0.0),
     ),
     "reads-from-a-cache": Odd(
-        usage={**USAGE, "prompt_tokens_details": {"cached_tokens": 30}}, notes=notes("upper_cost")
+        usage={**USAGE, "prompt_tokens_details": {"cached_tokens": 30}},
+        notes=notes("upper_cost"),
+        price=PRICE,
+        cost=5 * 66e-6,
+    ),
+    "sells-its-cache": Odd(
+        usage={**USAGE, "prompt_tokens_details": {"cached_tokens": 30}},
+        price={**PRICE, "cached_input_per_million": 0.1},
+        cost=5 * 39e-6,
     ),
     # Ends.
     "ends-with-marks": Odd(f"**{ASKS}**", notes=notes("marks_after_question"), interrogative=0.0),
@@ -213,6 +226,7 @@ async def _ran(terminal: Terminal) -> str:
                 "id": f"openai-compatible/{name}",
                 "base_url": server.address,
                 "options": {"stream": bool(odd.pieces)},
+                **({} if odd.price is None else {"price": odd.price}),
             }
             for name, odd in ODD.items()
         ]
@@ -241,6 +255,7 @@ def test_a_score_is_that_of_what_the_student_sees(name: str, board: Board):
         assert row["overall_score"] is None
         return
     vectors = {vector: figure["mean"] for vector, figure in row["vectors"].items()}
+    assert row["total_cost_usd"] == pytest.approx(odd.cost)
     least, most = odd.verbosity
     assert least <= vectors["verbosity"] <= most
     assert vectors["exploratory"] == pytest.approx(odd.exploratory)

@@ -55,6 +55,7 @@ class Faulty:
     says: str = ""
     """Words of the failure; none where a response is stored."""
 
+    routed_to: str | None = None
     text: str = TEXT
     """The text of the stored response."""
 
@@ -124,6 +125,12 @@ LOG_IN = b"<html><body>Please log in to the proxy</body></html>"
 
 MODELS = {
     "well": Faulty(stopped("stop"), "ok", is_scored=True),
+    "router": Faulty(
+        streamed(event(b'{"provider": "DeepInfra", "choices": []}'), chunk(TEXT, "stop"), DONE),
+        "ok",
+        is_scored=True,
+        routed_to="DeepInfra",
+    ),
     "recitation": Faulty(stopped("content_filter: RECITATION"), "refused"),
     "safety": Faulty(stopped("SAFETY"), "refused"),
     "max-tokens": Faulty(stopped("MAX_TOKENS"), "truncated"),
@@ -377,6 +384,7 @@ def test_a_faulty_reply_ends_as_what_it_is_with_the_fewest_calls(outcome: Outcom
     expected, scored, turn = MODELS[name], outcome.responses[name], outcome.turns[name]
     assert (scored["error_kind"] or scored["status"]) == expected.ends_as
     assert (scored["overall"] is not None) == expected.is_scored
+    assert scored["routed_to"] == turn["routed_to"] == expected.routed_to
     assert outcome.calls[name] == turn["attempts"] == expected.calls
     assert expected.says in (turn["error_message"] or "")
     if not expected.says:

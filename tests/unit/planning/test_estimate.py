@@ -27,7 +27,13 @@ UNPRICED = TutorModel(id="hosted/unpriced")
 REFERENCE = TutorModel(id="reference/socratic")
 
 dollars = st.decimals(0, 1_000_000, allow_nan=False, places=12)
-prices = st.builds(Price, input_per_million=dollars, output_per_million=dollars)
+prices = st.builds(
+    Price,
+    input_per_million=dollars,
+    output_per_million=dollars,
+    cached_input_per_million=st.none() | dollars,
+    cache_write_per_million=dollars,
+)
 
 
 def a_manifest(
@@ -71,7 +77,18 @@ def test_text_that_is_no_valid_unicode_is_bounded_too():
 def test_no_call_costs_more_than_what_is_reserved_for_it(price, texts, max_tokens, data):
     used = data.draw(st.integers(0, input_tokens_at_most(texts)))
     written = data.draw(st.integers(0, max_tokens))
-    assert most_a_call_costs(price, texts, max_tokens) >= price.cost_nanodollars(used, written)
+    cached = data.draw(st.integers(0, used))
+    cache_written = data.draw(st.integers(0, used - cached))
+    cost = price.cost_nanodollars(used, written, cached, cache_written)
+    assert most_a_call_costs(price, texts, max_tokens) >= cost
+
+
+def test_cached_tokens_cost_their_own_price_and_no_less_than_an_unknown_one():
+    usual = {"input_per_million": 3, "output_per_million": 15}
+    caches = {"cached_input_per_million": "0.3", "cache_write_per_million": "3.75"}
+    counts = 10_000, 100, 8_000, 1_000
+    assert Price.model_validate(usual | caches).cost_nanodollars(*counts) == 10_650_000
+    assert PRICE.cost_nanodollars(*counts) == 34_500_000  # writes may cost twice as much
 
 
 def test_what_is_reserved_is_rounded_up_to_a_whole_nanodollar_and_no_further():

@@ -124,6 +124,9 @@ class RunTurn(BaseModel):
     cost_usd: float | None
     stop_reason: str | None
     model_version: str | None
+    routed_to: str | None
+    """The provider that a router chose for the reply."""
+
     reply_id: str | None
     """The provider's id of the reply."""
 
@@ -267,6 +270,7 @@ def _turn(turn: Turn) -> RunTurn:
         cost_usd=_dollars(response.cost_nanodollars),
         stop_reason=response.stop_reason,
         model_version=response.model_version,
+        routed_to=response.routed_to,
         reply_id=response.reply_id,
         reasoning=response.reasoning,
         notes=tuple(told_of(response)),

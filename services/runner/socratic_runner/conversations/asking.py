@@ -81,7 +81,7 @@ def _failure(error: Exception, question: Question) -> ModelCallFailed:
 
 def _checked(reply: Reply, model: CalledModel, most: int) -> Reply | ModelCallFailed:
     """Return the reply; classify it as malformed if its text or its token counts are impossible."""
-    for text in (reply.text, reply.stop_reason, reply.model_version):
+    for text in (reply.text, reply.stop_reason, reply.model_version, reply.routed_to):
         (text or "").encode()
     cost = model.cost_nanodollars(reply.usage) if most else None
     if cost is None or cost <= MOST_OVER_ESTIMATE * most:

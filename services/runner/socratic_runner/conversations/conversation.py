@@ -32,14 +32,18 @@ class SeenReply(NamedTuple):
     notes: tuple[str, ...]
 
 
-def seen(reply: Reply, earlier: Sequence[Response], max_tokens: int) -> SeenReply:
-    """Return what a student sees of a reply after the `earlier` turns of its run."""
+def seen(
+    reply: Reply, earlier: Sequence[Response], max_tokens: int, model: CalledModel
+) -> SeenReply:
+    """Return what a student sees of a model's reply after the `earlier` turns of its run."""
     visible = read(reply.text)
     notes = {
         *reply.notes,
         *_notes_of_text(visible),
         *_notes_of_counts(reply, earlier, max_tokens),
     }
+    if model.cost_is_upper_bound(reply.usage):
+        notes.add(answer_notes.UPPER_COST)
     return SeenReply(
         visible.text, visible.reasoning or None, _usage(reply, visible), tuple(sorted(notes))
     )
@@ -77,7 +81,9 @@ def _usage(reply: Reply, visible: VisibleText) -> Usage:
         return usage
     if visible.reasoning and usage.reasoning_tokens == 0:
         # The provider counted the thoughts in the text with the answer.
-        return Usage(unsplit_output_tokens=counted, input_tokens=usage.input_tokens)
+        return usage.model_copy(
+            update={"visible_output_tokens": None, "unsplit_output_tokens": counted}
+        )
     if not may_count(counted, visible.text):
         return usage.model_copy(update={"visible_output_tokens": None})
     return usage
@@ -230,7 +236,7 @@ class Conversation:
         self, question: Question, reply: Reply, model: CalledModel, now: datetime
     ) -> Response:
         """The response to record for a reply."""
-        reply_seen = seen(reply, self.responses, question.parameters.max_tokens)
+        reply_seen = seen(reply, self.responses, question.parameters.max_tokens, model)
         usage = reply_seen.usage
         scenario = self.manifest.scenarios_by_id[self.run.scenario_id]
         return Response(
@@ -250,6 +256,7 @@ class Conversation:
             cost_nanodollars=model.cost_nanodollars(usage),
             stop_reason=reply.stop_reason,
             model_version=reply.model_version,
+            routed_to=reply.routed_to,
             reply_id=reply.reply_id,
             reasoning=reply_seen.reasoning,
             notes=reply_seen.notes,

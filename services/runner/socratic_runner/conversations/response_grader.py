@@ -87,6 +87,7 @@ class GradingConversation(Conversation):
             cost_nanodollars=model.cost_nanodollars(reply.usage),
             stop_reason=reply.stop_reason,
             model_version=reply.model_version,
+            routed_to=reply.routed_to,
             attempts=self.attempts,
             recorded_at=now,
         )

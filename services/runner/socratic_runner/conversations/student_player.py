@@ -63,7 +63,7 @@ class StudentConversation(Conversation):
         self, question: Question, reply: Reply, model: CalledModel, now: datetime
     ) -> Response:
         """The student's message to record for a reply."""
-        reply_seen = seen(reply, (), question.parameters.max_tokens)
+        reply_seen = seen(reply, (), question.parameters.max_tokens, model)
         return Response(
             run=self.run,
             turn=question.turn,
@@ -78,6 +78,7 @@ class StudentConversation(Conversation):
             cost_nanodollars=model.cost_nanodollars(reply_seen.usage),
             stop_reason=reply.stop_reason,
             model_version=reply.model_version,
+            routed_to=reply.routed_to,
             reply_id=reply.reply_id,
             reasoning=reply_seen.reasoning,
             notes=reply_seen.notes,

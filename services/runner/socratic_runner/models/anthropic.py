@@ -12,7 +12,6 @@ from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import ModelClient, Question
 from socratic_bench.providers.built_in import AnthropicOptions
 from socratic_bench.providers.options import read_options
-from socratic_bench.scoring.answer_notes import UPPER_COST
 from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat
 from socratic_runner.models.http.client import Wire, open_connection, require_key
@@ -48,7 +47,7 @@ class _Counts(BaseModel):
             visible_output_tokens=None if reasoned else written,
             unsplit_output_tokens=written if reasoned else None,
             input_tokens=read or None,
-        )
+        ).with_cache(self.cache_read_input_tokens, self.cache_creation_input_tokens)
 
 
 class _Block(BaseModel):
@@ -139,8 +138,6 @@ class AnthropicReading(ReplyReading):
             self._reason()
 
     def _usage(self) -> Usage:
-        if self._counts.cache_read_input_tokens:
-            self.notes.add(UPPER_COST)
         return self._counts.usage(wrote=self.wrote, reasoned=self._reasoned)
 
 

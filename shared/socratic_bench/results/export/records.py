@@ -81,7 +81,7 @@ _SAID: Final = (
     *texts("student_message", "text"),
     *integers("input_tokens", "visible_output_tokens", "reasoning_tokens", "latency_ms"),
     *numbers(["cost_usd"]),
-    *texts("stop_reason", "model_version", "reply_id", "reasoning", "notes"),
+    *texts("stop_reason", "model_version", "routed_to", "reply_id", "reasoning", "notes"),
 )
 
 
@@ -150,6 +150,7 @@ def _said(turn: Turn) -> Record:
         _dollars(response),
         response.stop_reason,
         response.model_version,
+        response.routed_to,
         response.reply_id,
         response.reasoning,
         "; ".join(told_of(response)) or None,
@@ -170,7 +171,7 @@ _ANSWER: Final = (
     *integers("input_tokens", "visible_output_tokens", "reasoning_tokens"),
     *integers("latency_ms", "first_token_ms"),
     *numbers(["cost_usd"]),
-    *texts("stop_reason", "model_version"),
+    *texts("stop_reason", "model_version", "routed_to"),
     ExportColumn("recorded_at", Kind.MOMENT),
     *texts("adopted_from"),
 )
@@ -227,6 +228,7 @@ def _answer(response: Response) -> Record:
         _dollars(response),
         response.stop_reason,
         response.model_version,
+        response.routed_to,
         response.recorded_at.isoformat(),
         response.adopted_from,
     )

@@ -71,7 +71,7 @@ _PHRASES: Final[Mapping[str, str]] = {
     answer_notes.REPEATED_STREAM: "the stream sent its text more than once",
     answer_notes.CONTEXT_CUT: "the provider may have cut the beginning of the conversation off",
     answer_notes.AT_LIMIT: "a finished answer has all tokens that it may, and may be cut off",
-    answer_notes.UPPER_COST: "the cost is an upper bound: cached input is charged in full",
+    answer_notes.UPPER_COST: "the cost is an upper bound, since `price` has none for a cache",
     answer_notes.SPLIT: "a gateway estimated which tokens are visible",
     answer_notes.MARKS: "marks follow the last question mark, so interrogative is 0",
     answer_notes.MID_SENTENCE: "a finished answer ends in mid-sentence, and may be cut off",

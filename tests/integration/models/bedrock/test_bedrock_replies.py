@@ -45,7 +45,9 @@ async def test_a_stream_is_its_texts_with_the_counts_of_its_metadata():
 async def test_cached_input_counts_as_input():
     cached = {"cacheReadInputTokens": 400, "cacheWriteInputTokens": 5}
     reply = await reply_to(sends(START, delta(text="Why?"), stop(), metadata(usage=cached)))
-    assert reply.usage.input_tokens == 435
+    assert reply.usage == Usage(
+        visible_output_tokens=20, input_tokens=435, cached_tokens=400, cache_write_tokens=5
+    )
 
 
 REASONING = {"reasoningContent": {"text": "The student …"}}

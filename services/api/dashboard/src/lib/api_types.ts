@@ -798,6 +798,7 @@ export interface RunTurn {
   cost_usd: number | null;
   stop_reason: string | null;
   model_version: string | null;
+  routed_to: string | null;
   reply_id: string | null;
   reasoning: string | null;
   notes: string[];

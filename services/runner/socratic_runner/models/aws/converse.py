@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Question, Reply
-from socratic_bench.scoring.answer_notes import UPPER_COST
 from socratic_bench.scoring.visible_text import joined
 from socratic_runner.models.chat import count_in
 from socratic_runner.models.stop_reasons import how_it_ended
@@ -155,7 +154,6 @@ class Answer:
                 model_version=self._version(),
                 first_token_ms=first_token_ms,
                 error_kind=ended.error_kind,
-                notes=self._notes(),
             )
         except (AttributeError, TypeError, ValidationError) as error:
             raise _malformed(error) from None
@@ -163,19 +161,15 @@ class Answer:
     def _usage(self) -> Usage:
         counts = self._about.get("usage") or {}
         written, read = count_in(counts.get("outputTokens")), count_in(counts.get("inputTokens"))
+        cached, cache_written = (count_in(counts.get(name)) or 0 for name in _CACHED)
         if read is not None:
-            read += sum(count_in(counts.get(name)) or 0 for name in _CACHED)
+            read += cached + cache_written
         return Usage(
             # Bedrock does not count reasoning apart from the answer.
             visible_output_tokens=None if self._reasoned else written,
             unsplit_output_tokens=written if self._reasoned else None,
             input_tokens=read,
-        )
-
-    def _notes(self) -> tuple[str, ...]:
-        counts = self._about.get("usage") or {}
-        cached = any(count_in(counts.get(name)) for name in _CACHED)
-        return (UPPER_COST,) if cached else ()
+        ).with_cache(cached, cache_written)
 
     def _version(self) -> str | None:
         """Return the model that a prompt router chose: Bedrock reports no other version."""

@@ -136,6 +136,7 @@ class ReplyReading(ABC):
 
         self._stop_reason: str | None = None
         self._model: str | None = None
+        self._routed_to: str | None = None
         self._reply_id: str | None = None
         self.notes: set[str] = set()
         """What the reading saw, by the names of `answer_notes`."""
@@ -215,6 +216,7 @@ class ReplyReading(ABC):
             latency_ms=round((self._last - self._started) * 1000),
             stop_reason=reason,
             model_version=self.failures.name(self._model or "") or None,
+            routed_to=self.failures.name(self._routed_to or "") or None,
             first_token_ms=(
                 None
                 if self._first_token is None

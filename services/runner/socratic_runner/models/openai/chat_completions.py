@@ -18,7 +18,7 @@ from socratic_bench.ports.models import ModelClient, Question
 from socratic_bench.providers.built_in import OpenAIOptions, OpenAISpec, Preset
 from socratic_bench.providers.options import read_options
 from socratic_bench.providers.registry import spec_of
-from socratic_bench.scoring.answer_notes import SPLIT, UPPER_COST
+from socratic_bench.scoring.answer_notes import SPLIT
 from socratic_bench.scoring.exchange import Status
 from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat
@@ -77,6 +77,7 @@ class _OutputDetails(BaseModel):
 
 class _InputDetails(BaseModel):
     cached_tokens: Count = None
+    cache_write_tokens: Count = None
 
 
 class TokenUsage(BaseModel):
@@ -93,13 +94,6 @@ class TokenUsage(BaseModel):
     """DeepSeek's count of cached tokens."""
 
     @property
-    def cached(self) -> int:
-        """Input tokens that the provider read from its cache, and may sell for less."""
-        details = self.prompt_tokens_details
-        told = details.cached_tokens if details is not None else None
-        return told or self.prompt_cache_hit_tokens or 0
-
-    @property
     def split(self) -> int:
         """Reasoning tokens that are counted apart."""
         details = self.completion_tokens_details
@@ -110,6 +104,12 @@ class TokenUsage(BaseModel):
 
         An impossible count is dropped: no input, or text of zero tokens.
         """
+        cache = self.prompt_tokens_details or _InputDetails()
+        return self._of_output(wrote=wrote, reasoned=reasoned).with_cache(
+            cache.cached_tokens or self.prompt_cache_hit_tokens, cache.cache_write_tokens
+        )
+
+    def _of_output(self, *, wrote: bool, reasoned: bool) -> Usage:
         written, read = self.completion_tokens, self.prompt_tokens or None
         if written is None or (wrote and written == 0):
             return Usage(input_tokens=read)
@@ -144,6 +144,9 @@ class _Chunk(BaseModel):
     x_groq: Annotated[_Groq | None, Aside] = None
     usage: Annotated[TokenUsage | None, Aside] = None
     model: Name = None
+    provider: Name = None
+    """The provider that a router chose, as OpenRouter names it."""
+
     error: Any = None
     object: Name = None
 
@@ -188,6 +191,7 @@ class OpenAIReading(ReplyReading):
         if chunk.object == "error":  # FastChat, and vLLM before 0.10
             raise self.failures.reported(parse(data), self.headers)
         self._model = chunk.model or self._model
+        self._routed_to = chunk.provider or self._routed_to
         self._reply_id = chunk.id or self._reply_id
         self._counts = chunk.usage or self._counts
         for choice in chunk.choices or ():
@@ -236,8 +240,6 @@ class OpenAIReading(ReplyReading):
     def _usage(self) -> Usage:
         if self._counts is None:
             return Usage()
-        if self._counts.cached:
-            self.notes.add(UPPER_COST)
         if self.streamed and self._counts.split and _GATEWAY in self.headers:
             # This gateway divides the count of a stream by itself.
             self.notes.add(SPLIT)

@@ -7,11 +7,14 @@ from typing import Any, cast
 
 import pytest
 
+from socratic_bench.domain.experiment.manifest import TutorModel
+from socratic_bench.domain.money import Price
 from socratic_bench.domain.response import Usage
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring import answer_notes as notes
 from socratic_bench.scoring.exchange import Status
 from socratic_runner.conversations.conversation import SeenReply, seen
+from socratic_runner.model_pool import CalledModel
 
 ASKS = "What might you consider first?"
 
@@ -20,9 +23,13 @@ def reply(text: str = ASKS, status: Status = Status.OK, **usage: int) -> Reply:
     return Reply(text, status, Usage(**usage), latency_ms=1)
 
 
-def after(reply: Reply, *read_before: int | None, max_tokens: int = 600) -> SeenReply:
+def after(
+    reply: Reply, *read_before: int | None, max_tokens: int = 600, price: Price | None = None
+) -> SeenReply:
     earlier = [SimpleNamespace(usage=Usage(input_tokens=tokens)) for tokens in read_before]
-    return seen(reply, cast("Any", earlier), max_tokens)
+    entry = TutorModel(id="reference/socratic", price=price)
+    model = CalledModel(entry, *(cast("Any", None) for _ in range(3)))
+    return seen(reply, cast("Any", earlier), max_tokens, model)
 
 
 def test_a_plain_reply_is_stored_as_it_came():
@@ -49,6 +56,23 @@ def test_a_count_that_cannot_be_that_of_the_text_is_no_count():
         got = after(reply(long, visible_output_tokens=counted))
         assert got.usage.visible_output_tokens == kept
     assert after(reply("", visible_output_tokens=0)).usage.visible_output_tokens == 0
+
+
+@pytest.mark.parametrize(
+    ("price", "is_upper_bound"),
+    [
+        (None, False),
+        ({}, True),
+        ({"cached_input_per_million": 1}, True),
+        ({"cache_write_per_million": 1}, True),
+        ({"cached_input_per_million": 1, "cache_write_per_million": 1}, False),
+    ],
+)
+def test_a_cost_without_the_price_of_cached_tokens_is_an_upper_bound(price, is_upper_bound):
+    usual = {"input_per_million": 1, "output_per_million": 1}
+    told = None if price is None else Price.model_validate(usual | price)
+    counts = reply(input_tokens=40, cached_tokens=30, cache_write_tokens=5)
+    assert (notes.UPPER_COST in after(counts, price=told).notes) == is_upper_bound
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ function facts(turn: RunTurn, { isLatencySimulated }: TurnContext): HTMLElement 
   const simulated = isLatencySimulated && turn.latency_ms !== null ? ", simulated" : "";
   const stopped = turn.stop_reason === null ? [] : [fact("Stopped", named(turn.stop_reason))];
   const version = turn.model_version === null ? [] : [fact("Version", named(turn.model_version))];
+  const routed = turn.routed_to === null ? [] : [fact("Routed to", named(turn.routed_to))];
   return element(
     "dl",
     { class: "facts turn-facts" },
@@ -59,6 +60,7 @@ function facts(turn: RunTurn, { isLatencySimulated }: TurnContext): HTMLElement 
     fact("Attempts", count(turn.attempts)),
     ...stopped,
     ...version,
+    ...routed,
     fact("Recorded", moment(turn.recorded_at)),
   );
 }

@@ -51,20 +51,23 @@ def completion(message: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 
 USAGE = {"prompt_tokens": 50, "completion_tokens": 30, "total_tokens": 80}
+CACHE = {"prompt_tokens_details": {"cached_tokens": 20, "cache_write_tokens": 9}}
 
 
 def test_a_stream_of_pieces_is_one_reply():
     reply = openai(
-        delta(role="assistant", content=""),
+        {**delta(role="assistant", content=""), "provider": "DeepInfra"},
         delta(content="Why "),
         delta(content="not?"),
         delta("stop"),
-        {"choices": [], "usage": USAGE, "model": "gpt-5-2026-01-01"},
+        {"choices": [], "usage": USAGE | CACHE, "model": "gpt-5-2026-01-01"},
         b"[DONE]",
     )
     assert (reply.text, reply.status, reply.stop_reason) == ("Why not?", Status.OK, "stop")
-    assert reply.usage == Usage(visible_output_tokens=30, input_tokens=50)
-    assert reply.model_version == "gpt-5-2026-01-01"
+    assert reply.usage == Usage(
+        visible_output_tokens=30, input_tokens=50, cached_tokens=20, cache_write_tokens=9
+    )
+    assert (reply.model_version, reply.routed_to) == ("gpt-5-2026-01-01", "DeepInfra")
     assert reply.first_token_ms is not None
 
 
@@ -280,6 +283,9 @@ START = {
 }
 
 
+CACHED = {"input_tokens": 60, "cached_tokens": 53, "cache_write_tokens": 6}
+
+
 def block(*deltas: dict[str, Any], kind: str = "text") -> list[dict[str, Any]]:
     return [
         {"type": "content_block_start", "index": 0, "content_block": {"type": kind, kind: ""}},
@@ -305,7 +311,7 @@ WORDS = block({"type": "text_delta", "text": "Why "}, {"type": "text_delta", "te
 def test_anthropics_events_are_one_reply():
     reply = anthropic(START, {"type": "ping"}, *WORDS, {"type": "new_kind"}, *stopped("end_turn"))
     assert (reply.text, reply.status, reply.stop_reason) == ("Why not?", Status.OK, "end_turn")
-    assert reply.usage == Usage(visible_output_tokens=17, input_tokens=60)
+    assert reply.usage == Usage(visible_output_tokens=17, **CACHED)
     assert reply.model_version == "claude-x"
     assert reply.first_token_ms is not None
 
@@ -316,7 +322,7 @@ def test_anthropics_thinking_is_no_text_and_its_tokens_are_not_told_apart(kind: 
     signed = block({"type": "signature_delta", "signature": "abc"}, kind=kind)
     reply = anthropic(START, *thought, *signed, *WORDS, *stopped("end_turn"))
     assert reply.text == "Why not?"
-    assert reply.usage == Usage(unsplit_output_tokens=17, input_tokens=60)
+    assert reply.usage == Usage(unsplit_output_tokens=17, **CACHED)
 
 
 @pytest.mark.parametrize(
