@@ -126,6 +126,10 @@ class MissingCredential(InvalidInput):
     """A key, or what stands for one, is not in the environment; the message names the variable."""
 
 
+class WrongCredential(MissingCredential):
+    """A key is in the environment, but cannot be one; the message says why."""
+
+
 class UnlistedEndpoint(InvalidInput):
     """An address may not be called, or not with this key; the message names the setting."""
 

@@ -18,7 +18,12 @@ from urllib.parse import urlsplit
 import click
 
 from socratic_bench.domain.experiment.manifest import TutorModel
-from socratic_bench.errors import InvalidSettings, UnlistedEndpoint
+from socratic_bench.errors import (
+    InvalidSettings,
+    SocraticBenchError,
+    UnlistedEndpoint,
+    WrongCredential,
+)
 from socratic_bench.planning.config_file.config import BenchmarkConfig
 from socratic_bench.planning.model_catalogue import CheckAccess
 from socratic_bench.providers.endpoints import AWS, SETTING, Endpoints, read_endpoints
@@ -64,6 +69,17 @@ def _check_access(
         endpoints=endpoints.allowing(asked),
         key_variable=key_variable,
     )
+
+
+def wrong_keys(config: BenchmarkConfig) -> Iterator[str]:
+    """Yield a sentence for each model whose key is set, but cannot be one."""
+    for model in config.manifest.called_models:
+        try:
+            access_check(own_endpoints())(model, None, config.key_variables.get(model.id))
+        except WrongCredential as wrong:
+            yield str(wrong)
+        except SocraticBenchError:
+            continue  # an estimate needs no access
 
 
 def with_approved_keys(endpoints: Endpoints, config: BenchmarkConfig) -> Endpoints:

@@ -171,9 +171,13 @@ async def test_an_address_that_is_sent_no_key_needs_no_question(terminal, server
 
 
 async def test_what_it_will_cost_is_told_without_a_question(terminal, server):
+    terminal.environment["OUR_KEY"] = "'quoted-as-in-a-file'"
     done = await run(terminal, server, "--estimate")
     assert done.returncode == 0, done.stderr
     assert server.connections == 0
+    assert "Note: model openai-compatible/m: " in done.stderr
+    assert "OUR_KEY holds no valid key: it has quotation marks around it" in done.stderr
+    assert "quoted-as" not in done.stderr
 
 
 async def test_a_plan_names_no_environment_variable(terminal, server):

@@ -44,7 +44,7 @@ from socratic_cli.display.estimate import (
 )
 from socratic_cli.display.progress import ProgressDisplay
 from socratic_cli.display.terminal import counted, excerpt, how_far, say, standard_output
-from socratic_cli.key_approval import access_check, own_endpoints, with_approved_keys
+from socratic_cli.key_approval import access_check, own_endpoints, with_approved_keys, wrong_keys
 from socratic_cli.options.configuration import changes_options, fresh_option
 from socratic_cli.options.store import (
     database_file,
@@ -115,6 +115,8 @@ def run(
     for unused in benchmark_config.unused:
         say(f"Note: {unused}")
     if only_estimate:
+        for sentence in wrong_keys(benchmark_config):
+            say(f"Note: {sentence}")
         _show_estimate(benchmark_config, store_url, as_json=as_json, fresh=fresh)
         return
     if only_check:

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from socratic_bench.domain.experiment.manifest import TutorModel
-from socratic_bench.errors import InvalidSettings, MissingCredential
+from socratic_bench.errors import InvalidSettings, MissingCredential, WrongCredential
 from socratic_bench.providers.endpoints import SETTING, KeySource
 from socratic_bench.secret_files import secret_in_file
 
@@ -74,7 +74,7 @@ def hide(text: str, key: Key | None) -> str:
 def read_key(model: TutorModel, source: KeySource) -> Key:
     """Return the key from its source.
 
-    Raises MissingCredential for a missing key, and for one that no header can carry.
+    Raises MissingCredential for a missing key, and WrongCredential for what cannot be one.
     """
     if source.secret is not None:
         value, where = source.secret.get_secret_value(), f"the secret of its endpoint in {SETTING}"
@@ -87,12 +87,12 @@ def read_key(model: TutorModel, source: KeySource) -> Key:
             "configuration"
         )
     if not _IN_A_HEADER.fullmatch(value):
-        raise MissingCredential(
+        raise WrongCredential(
             f"model {model.id}: {where} holds no valid key: it contains white space, a line "
             "break, or another character that no header can carry; set it again"
         )
     if wrong := _not_a_key(value):
-        raise MissingCredential(f"model {model.id}: {where} holds no valid key: {wrong}")
+        raise WrongCredential(f"model {model.id}: {where} holds no valid key: {wrong}")
     return Key(value)
 
 
