@@ -47,7 +47,7 @@ def base_images() -> list[str]:
         if "build" not in service and "profiles" not in service
     }
     dockerfile = (ROOT / "services/Dockerfile").read_text()
-    return sorted(servers | set(re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)))
+    return sorted(servers | set(re.findall(r"^FROM (\S+:\S+)", dockerfile, re.MULTILINE)))
 
 
 def _pulled(engine: Engine, image: str) -> bool:

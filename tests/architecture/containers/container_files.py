@@ -38,8 +38,12 @@ class Image:
     @classmethod
     def of(cls, service: str, **variables: str) -> "Image":
         build = compose(**variables)["services"][service]["build"]
-        text = (COMPOSE / build["context"] / build["dockerfile"]).read_text()
-        for name, value in build["args"].items():
+        return cls.read(COMPOSE / build["context"] / build["dockerfile"], **build["args"])
+
+    @classmethod
+    def read(cls, file: Path, **arguments: str) -> "Image":
+        text = file.read_text()
+        for name, value in arguments.items():
             text = re.sub(rf"\${name}\b", str(value), text)
         lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
         whole = "\n".join(lines).replace("\\\n", " ")
@@ -53,8 +57,23 @@ class Image:
         return [Image(self.instructions[start:end]) for start, end in pairs]
 
     @property
+    def name(self) -> str:
+        return self.only("FROM").partition(" AS ")[2]
+
+    @property
+    def base(self) -> str:
+        return self.only("FROM").split()[0]
+
+    @property
     def final(self) -> "Image":
-        return self.stages()[-1]
+        return self.target("")
+
+    def target(self, name: str) -> "Image":
+        """A stage after the stage that it begins with; the default one has no name."""
+        [stage] = [each for each in self.stages() if each.name == name]
+        if any(each.name == stage.base for each in self.stages()):
+            return Image(self.target(stage.base).instructions + stage.instructions)
+        return stage
 
     def all(self, keyword: str) -> list[str]:
         return [rest for name, rest in self.instructions if name == keyword]
