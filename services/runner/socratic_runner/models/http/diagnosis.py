@@ -57,13 +57,14 @@ _REFUSES_A_FIELD: Final = re.compile(
     r"|unsupported|unknown|unrecogni[sz]ed|unexpected|deprecated|extra (inputs?|fields?)"
     r"|cannot (both )?be|no such (field|parameter)|got an unexpected|extra_forbidden"
     r"|must be verified to|(expected|must be|should be) (null|absent|unset|1\b|1\.0\b|equal)"
+    r"|may only be|must be (strictly positive|> ?[01])"
 )
 _FIELDS: Final = re.compile(
     r"(?<![\w.])(stream_options|max_completion_tokens|max_tokens|temperature|top_p|random_seed"
     r"|seed|streaming|stream)(?![\w])"
 )
 
-_SYSTEM_ROLE: Final = re.compile(
+_SYSTEM_ROLE: Final = (
     r"system (role|message|prompt|instruction)s?\b.{0,40}(not|n't|un)[ -]?(be )?"
     r"(support|enabl|allow)"
     r"|(not|n't) support (the )?[`'\"]?system\b|developer instruction is not enabled"
@@ -74,28 +75,105 @@ _SYSTEM_ROLE: Final = re.compile(
     r"|role\W{1,3}system\W{1,3}is not|first message must be (from )?(the )?[`'\"]?user"
     r"|\.role\b.{0,40}not support [`'\"]?system"
 )
-_SYSTEM_REMEDY: Final = "set options: {system_role: user}"
 _WRONG_NAME: Final = re.compile(
     r"(invalid|unknown|unsupported|no such|not a valid|no|retired) model\W?(s|id|name)?\b"
     r"|\bmodel\b.{0,80}(not exist|not found|not (available|valid|loaded)|is invalid|unknown)"
-    r"|on-demand throughput"
+    r"|on-demand throughput|llm provider not provided"
 )
 _TOO_MANY_TOKENS: Final = re.compile(
-    r"max(_completion|_output)?_(new_)?tokens\b.{0,60}(too large|too high|at most|less than|exceed)"
+    r"max(_completion|_output)?_(new_)?tokens\b.{0,60}"
+    r"(too large|too high|at most|less than|exceed|maximum allowed)"
 )
 _NO_QUOTA: Final = re.compile(
-    r"insufficient[_ ](quota|credits?|balance|funds)"
+    r"insufficient[_ ](\w+[_ ])?(quota|credits?|balance|funds)|quota is not enough"
     r"|(credit|account) balance is too low|out of credits"
-    r"|(budget|spend\w*) (has been |was )?exceeded"
+    r"|(budget|spend\w*) (has been |was )?(exceeded|exhausted)"
     r"|exceeded (your |the )?(\w+ ){0,2}budget|can only afford|billing (hard limit|details)"
     r"|payment required|account (is )?(suspended|deactivated|in arrears)"
 )
 _PLAIN_TO_TLS: Final = re.compile(
     r"plain http request was sent to https|client sent an http request"
 )
+
+
+def _where(words: str, scope: FaultScope, remedy: str) -> tuple[re.Pattern[str], Diagnosis]:
+    return re.compile(words), Diagnosis(scope, remedy, lasts=True)
+
+
+_BY_WORDS: Final = (
+    # SGLang and llama.cpp answer 500 where a chat template refuses a message.
+    _where(_SYSTEM_ROLE, FaultScope.MODEL, "set options: {system_role: user}"),
+    # OpenAI, Azure, Ollama
+    _where(
+        r"not a chat model|only supported in v1/responses|does not support chat\b"
+        r"|chatcompletion operation does not work",
+        FaultScope.MODEL,
+        "take a model that answers chat completions",
+    ),
+    # vLLM and Text Generation Inference with a base model
+    _where(
+        r"chat template is no longer allowed|template error: template not found",
+        FaultScope.MODEL,
+        "start the server with a chat template (vLLM: --chat-template), or take a model that "
+        "follows instructions",
+    ),
+    # Ollama, LM Studio
+    _where(
+        r"requires more system memory|insufficient system resources|cudamalloc failed",
+        FaultScope.MODEL,
+        "free memory at the server, or load a smaller model",
+    ),
+    # Alibaba
+    _where(r"only supports? stream", FaultScope.MODEL, "set options: {stream: true}"),
+    _where(
+        r"enable_thinking must be set to false",
+        FaultScope.MODEL,
+        "set options: {extra_body: {enable_thinking: false}}",
+    ),
+    # OpenRouter
+    _where(
+        r"data policy|no allowed providers",
+        FaultScope.MODEL,
+        "let the settings of the router's account use a provider of this model",
+    ),
+    # OpenAI, Google
+    _where(
+        r"location is not supported|country, region,",
+        FaultScope.ROUTE,
+        "the provider serves no calls from this place: call it from another region",
+    ),
+    # Azure
+    _where(
+        r"(unsupported|missing).{0,40}api[- ]version"
+        r"|api[- ]versions?\b.{0,60}(not support|later)",
+        FaultScope.ROUTE,
+        "base_url should end with /openai/v1, which takes no api-version",
+    ),
+    # Portkey
+    _where(
+        r"x-portkey-\S+ header is required",
+        FaultScope.ROUTE,
+        "have the gateway, or a proxy before it, add this header",
+    ),
+)
+"""Words of servers that name a remedy, with whatever status they come."""
+
+_OF_ADDRESS: Final = re.compile(r"^missing authentication token$|please configure ai gateway")
+"""What AWS's API gateway and Cloudflare's AI gateway say of an unknown path."""
+
+_NO_TUNNEL: Final = re.compile(r"err_ngrok_(3200|8012)|^error code: 1033")
+"""What ngrok and Cloudflare say of a tunnel without its other end."""
 _UNKNOWN_MODEL: Final = re.compile(
     r"\bmodels?\b|deployment|inference profile|no endpoints found|publisher"
 )
+_OF_THE_CALL: Final = (
+    FailureKind.AUTH,
+    FailureKind.BAD_REQUEST,
+    FailureKind.NOT_FOUND,
+    FailureKind.UNKNOWN,
+)
+"""Classes of refusals that another call may meet again."""
+
 _NO_CALL: Final = (405, 501)
 """Statuses of an address that takes no call."""
 
@@ -128,9 +206,8 @@ def diagnose(  # noqa: PLR0911 - a row for each scope
     if by_page and kind in (FailureKind.AUTH, FailureKind.BAD_REQUEST) and status not in _NO_CALL:
         # A firewall refuses some prompts by a page, and lets others pass.
         return Diagnosis(FaultScope.CONVERSATION, _firewall_remedy(called))
-    if kind is FailureKind.UNKNOWN and _SYSTEM_ROLE.search(said):
-        # SGLang and llama.cpp answer 500 where a chat template refuses a message.
-        return Diagnosis(FaultScope.MODEL, _SYSTEM_REMEDY, lasts=True)
+    if (known := _by_words(kind, said, called)) is not None:
+        return known
     if kind is FailureKind.BAD_REQUEST and status not in _NO_CALL:
         return _of_bad_request(said, problem, called)
     if kind is FailureKind.AUTH:
@@ -140,6 +217,17 @@ def diagnose(  # noqa: PLR0911 - a row for each scope
     if kind in (FailureKind.NOT_FOUND, FailureKind.BAD_REQUEST):
         return Diagnosis(FaultScope.ROUTE, address_remedy(called.url))
     return _of_busy(kind, status, called)
+
+
+def _by_words(kind: FailureKind, said: str, called: Called) -> Diagnosis | None:
+    """Return the diagnosis that the words alone give; None for other words."""
+    if _NO_TUNNEL.search(said):
+        return Diagnosis(FaultScope.ROUTE, "start the server, and the tunnel to it")
+    if kind not in _OF_THE_CALL:
+        return None
+    if _OF_ADDRESS.search(said):
+        return Diagnosis(FaultScope.ROUTE, address_remedy(called.url), lasts=True)
+    return next((found for words, found in _BY_WORDS if words.search(said)), None)
 
 
 def _of_busy(kind: FailureKind, status: int | None, called: Called) -> Diagnosis:
@@ -153,8 +241,6 @@ def _of_busy(kind: FailureKind, status: int | None, called: Called) -> Diagnosis
 
 
 def _of_bad_request(said: str, problem: ProviderProblem, called: Called) -> Diagnosis:
-    if _SYSTEM_ROLE.search(said):
-        return Diagnosis(FaultScope.MODEL, _SYSTEM_REMEDY)
     if _WRONG_NAME.search(said):
         return Diagnosis(FaultScope.MODEL, _model_remedy(called.url) if called.url else "")
     if _TOO_MANY_TOKENS.search(said):

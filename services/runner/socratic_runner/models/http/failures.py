@@ -42,9 +42,12 @@ _STATUSES: Final = {
     522: FailureKind.OVERLOADED,
     523: FailureKind.OVERLOADED,
     524: FailureKind.TIMEOUT,
+    525: FailureKind.OVERLOADED,
+    526: FailureKind.OVERLOADED,
+    530: FailureKind.OVERLOADED,
     529: FailureKind.OVERLOADED,
 }
-"""520 to 524 are a proxy's numbers for a server behind it that does not answer. Other numbers
+"""520 to 530 are a proxy's numbers for a server behind it that does not answer. Other numbers
 from 400 to 499 are BAD_REQUEST. The rest is UNKNOWN, 500 too: the server may fail at this one
 question, so the runner does not wait as for an overloaded server."""
 
@@ -57,6 +60,7 @@ _NAMES: Final = {
     "moderation_blocked": FailureKind.REFUSED,
     "flagged_input": FailureKind.REFUSED,  # OpenRouter
     "invalid_prompt": FailureKind.REFUSED,  # OpenAI
+    "hooks_failed": FailureKind.REFUSED,  # Portkey
     "data_inspection_failed": FailureKind.REFUSED,  # Alibaba
     "datainspectionfailed": FailureKind.REFUSED,
     "responsibleaipolicyviolation": FailureKind.REFUSED,
@@ -133,6 +137,8 @@ _PHRASES: Final = (
             r"content (management )?policy|content filter|safety system|(was|been) flagged"
             r"|blocked by .*(safety|moderation|guardrail)"
             r"|violates (our |the )?(usage|content) (guidelines|polic)|content exists risk"
+            r"|(prompt|response) blocked|violated guardrail|contentpolicyviolation"
+            r"|unsafe or sensitive content"
         ),
         FailureKind.REFUSED,
     ),
@@ -140,13 +146,20 @@ _PHRASES: Final = (
         re.compile(
             r"api key (not valid|is invalid|expired)|(incorrect|invalid) api key"
             r"|credit balance is too low"
-            r"|reached your specified .*usage limit"
+            r"|reached your specified .*usage limit|budget exhausted"
         ),
         FailureKind.AUTH,
     ),
+    (re.compile(r"^unexpected endpoint or method"), FailureKind.NOT_FOUND),  # LM Studio, with 200
 )
-_PHRASES_COUNT: Final = frozenset({400, 403, 413, 422, 429, None})
+_PHRASES_COUNT: Final = frozenset({400, 403, 412, 413, 422, 424, 429, None})
 """Messages that say more than the number, if there is one."""
+
+
+_BEHIND: Final = re.compile(
+    r"\boverloaded\b|\bconnection error\b|cannot connect to host|connect call failed"
+)
+"""What a gateway says in a 500 of the server behind it."""
 
 
 def kind_of(status: int | None, names: Iterable[str], message: str) -> FailureKind:
@@ -162,6 +175,8 @@ def kind_of(status: int | None, names: Iterable[str], message: str) -> FailureKi
         for phrase, kind in _PHRASES:
             if phrase.search(message.lower()):
                 return kind
+    if status == 500 and _BEHIND.search(message.lower()):
+        return FailureKind.OVERLOADED
     if status is not None:
         other = FailureKind.BAD_REQUEST if 400 <= status < 500 else FailureKind.UNKNOWN
         return _STATUSES.get(status, other)

@@ -30,7 +30,7 @@ _EPOCH_MILLISECONDS: Final = 1e11
 """A larger number is such a time in milliseconds."""
 
 _IN_WORDS: Final = re.compile(
-    rf"\b(?:(?:retry|try again) (?:after|in)|retry-?after:?|retrydelay\W{{1,6}}) ?"
+    rf"\b(?:(?:retry|try again) (?:after|in)|wait|retry-?after:?|retrydelay\W{{1,6}}) ?"
     rf"((?:{_PART}(?:h|ms?|s))+|{_PART} seconds?)\b"
 )
 """`retryDelay` is Google's field, within the text of an error that a gateway passes on."""
@@ -197,6 +197,8 @@ def problem_in(parsed: Any) -> ProviderProblem:
     if isinstance(parsed, dict) and (error := parsed.get("error")):
         # xAI and Text Generation Inference name the error beside its message.
         parsed = {**parsed, "message": error} if isinstance(error, str) else error
+    if isinstance(parsed, list) and parsed:
+        parsed = parsed[0]  # so does Cloudflare
     if not isinstance(parsed, dict):
         return ProviderProblem(_text(parsed))
     details, metadata = parsed.get("details"), parsed.get("metadata")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from socratic_bench.errors import FailureKind, ModelCallFailed, ModelUnusable
 from socratic_runner.conversations.call_outcomes import PASSING, UNUSABLE
+from socratic_runner.models.http.diagnosis import Called
 from socratic_runner.models.http.failures import LONGEST_MESSAGE, Failures
 from socratic_runner.models.http.keys import Key
 
@@ -21,6 +22,88 @@ def answered(status: int, error: object, **headers: str) -> ModelCallFailed:
     body = json.dumps({"error": error}).encode()
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     return FAILURES.answered(status, sent, body)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "end"),
+    [
+        # Refusals of one conversation: Cloudflare's and Portkey's gateways, LiteLLM, Zhipu.
+        (424, {"error": [{"code": 2016, "message": "Prompt blocked due to X"}]}, "refused", "X"),
+        (446, {"error": {"message": "checks failed", "type": "hooks_failed"}}, "refused", "failed"),
+        (400, {"error": {"message": "Violated guardrail policy"}}, "refused", "policy"),
+        (
+            400,
+            {"error": {"message": "The system detected potentially unsafe or sensitive content"}},
+            "refused",
+            "content",
+        ),
+        # Models that need another request, or are none for a chat.
+        (
+            404,
+            "This is not a chat model",
+            "not_found",
+            "take a model that answers chat completions",
+        ),
+        (400, '"x" does not support chat', "bad_request", "that answers chat completions"),
+        (400, "default chat template is no longer allowed", "bad_request", "follows instructions"),
+        (
+            400,
+            "`temperature` may only be set to 1 when thinking is enabled",
+            "bad_request",
+            "{omit: [temperature]}",
+        ),
+        (422, "`top_p` must be > 0.0 and < 1.0", "bad_request", "{omit: [top_p]}"),
+        (
+            400,
+            "max_tokens: 600 > 512, which is the maximum allowed number",
+            "bad_request",
+            "lower parameters.max_tokens",
+        ),
+        (400, "This model only support stream mode", "bad_request", "{stream: true}"),
+        (
+            400,
+            "parameter.enable_thinking must be set to false for non-streaming calls",
+            "bad_request",
+            "{extra_body: {enable_thinking: false}}",
+        ),
+        (
+            500,
+            "model requires more system memory (5.6 GiB) than is available",
+            "unknown",
+            "load a smaller model",
+        ),
+        (
+            404,
+            "No endpoints found matching your data policy",
+            "not_found",
+            "provider of this model",
+        ),
+        (400, "LLM Provider NOT provided. You passed model=m", "bad_request", "/v1/models lists"),
+        # The way to the server.
+        (200, {"error": "Unexpected endpoint or method. (POST /x)"}, "not_found", "web page"),
+        (530, "error code: 1033", "overloaded", "start the server, and the tunnel to it"),
+        (404, "<html>ERR_NGROK_3200</html>", "not_found", "start the server, and the tunnel to it"),
+        (403, {"message": "Missing Authentication Token"}, "auth", "web page"),
+        (400, "User location is not supported", "bad_request", "call it from another region"),
+        (400, "API version not supported", "bad_request", "which takes no api-version"),
+        # Gateways before a server that fails, and their budgets.
+        (500, "AnthropicError - Overloaded", "overloaded", "Overloaded"),
+        (500, "Cannot connect to host localhost:11434", "overloaded", "localhost:11434"),
+        (412, "Budget exhausted", "auth", "use another key"),
+        (403, "user quota is not enough", "auth", "use another key"),
+    ],
+)
+def test_words_of_servers_lead_to_the_class_and_the_remedy(status, body, kind, end):
+    called = Called("https://llm.example.org/v1/chat/completions", is_streamed=True)
+    failures = Failures("x", None, called=called)
+    if isinstance(body, str) and not body.startswith("<") and status != 530:
+        body = {"error": {"message": body}}
+    raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    failure = failures.reported(body) if status == 200 else failures.answered(status, {}, raw)
+    assert failure.kind == kind
+    assert str(failure).endswith(end)
+    # A retry helps against overload alone.
+    assert failure.retryable == (kind == FailureKind.OVERLOADED)
 
 
 @pytest.mark.parametrize(
