@@ -26,7 +26,7 @@ ARCHITECTURE ?= arm64
 TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(SERVERS)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install dashboard demo serve up down up-local test test-all test-aws test-one check check-style check-types check-pages bench chaos wheels packages deploy rollback destroy lock clean
+.PHONY: help install dashboard demo serve up down up-local test test-all test-aws test-one coverage check check-style check-types check-pages bench chaos wheels packages deploy rollback destroy lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -86,6 +86,11 @@ test-aws: $(TEST_SETUP) $(AWS)/.ready ## Test what deploys to AWS: packages, tem
 test-one: $(TEST_SETUP) ## Run some tests one by one: T=tests/unit, or T=a_part_of_a_name
 	@$(if $(T),,echo "make test-one T=tests/unit/domain, or T=part_of_a_name" >&2; exit 2;) \
 	  $(BIN)/python -m pytest $(if $(wildcard $(firstword $(subst ::, ,$(T)))),,-k) "$(T)" --durations=5
+
+coverage: $(VENV)/.test ## Measure which lines and branches the unit tests run (T=tests/contract: other tests)
+	@mkdir -p build/coverage && $(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest $(or $(T),tests/unit) --quiet --numprocesses=auto --dist=loadgroup
+	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report
 
 check: $(VENV)/.test ## Format, lint, types and import boundaries, and nothing else
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(OUTPUT_SYNC) check-style check-types check-pages
