@@ -69,7 +69,10 @@ _PHRASES: Final[Mapping[str, str]] = {
     answer_notes.STUDENT_TURN: "the answer goes on with words of an invented student",
     answer_notes.CITATIONS: "citation marks were taken out",
     answer_notes.REPEATED_STREAM: "the stream sent its text more than once",
-    answer_notes.CONTEXT_CUT: "the provider may have cut the beginning of the conversation off",
+    answer_notes.CONTEXT_CUT: (
+        "the provider may have cut the beginning of the conversation off, and needs a larger "
+        "context (Ollama: OLLAMA_CONTEXT_LENGTH)"
+    ),
     answer_notes.AT_LIMIT: "a finished answer has all tokens that it may, and may be cut off",
     answer_notes.UPPER_COST: "the cost is an upper bound, since `price` has none for a cache",
     answer_notes.SPLIT: "a gateway estimated which tokens are visible",
