@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.exchange import EarlierTurn
+from socratic_bench.scoring.visible_text import joined
 from socratic_bench.testing.samples import a_question
 from socratic_runner.models.aws.connections import kept_alive
 from socratic_runner.models.aws.converse import Answer, messages, request
@@ -132,13 +133,13 @@ def test_responses_of_any_shape_are_a_reply_or_a_failure(response):
 
 
 @given(st.lists(st.text(max_size=10)))
-def test_a_text_is_the_same_however_it_is_cut_into_events(pieces):
+def test_the_events_of_a_text_are_joined_as_those_of_any_stream(pieces):
     answer = Answer()
     for piece in pieces:
         brought = answer.take_event({"contentBlockDelta": {"delta": {"text": piece}}})
         assert brought is bool(piece)
     answer.take_event({"messageStop": {"stopReason": "end_turn"}})
-    assert answer.reply(latency_ms=1).text == "".join(pieces)
+    assert answer.reply(latency_ms=1).text == joined(pieces)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="these socket options are POSIX's")
