@@ -133,6 +133,19 @@ def close_match(name: str, known: Collection[str]) -> str | None:
     return min((each for each in known if written in each), key=len, default=None)
 
 
+MOST_CHOICES: Final = 20
+"""The most known names that an error lists."""
+
+
+def likely(name: str, known: Iterable[str]) -> str:
+    """Return the known name that is most like `name`, as a question, or else all known ones."""
+    choices = list(dict.fromkeys(known))
+    if meant := close_match(name, choices):
+        return f"did you mean {shown(meant)}?"
+    more = ", \u2026" if len(choices) > MOST_CHOICES else ""
+    return f"there are: {', '.join(map(shown, choices[:MOST_CHOICES])) or 'none'}{more}"
+
+
 def _fields_at(kind: type[BaseModel], steps: Iterable[str | int]) -> Collection[str]:
     """Return the fields of the type that these steps lead to."""
     for step in steps:

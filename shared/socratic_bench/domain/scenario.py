@@ -6,8 +6,11 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+LONGEST_NAME: Final = 200
+"""Characters."""
+
 Name = Annotated[
-    str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00]([^\n\x00]*[^\s\x00])?$")
+    str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\s\x00]([^\n\x00]*[^\s\x00])?$")
 ]
 """A non-empty name on one line, without white space at its ends, and without NUL."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import InvalidConfig, InvalidInput, UnknownProvider
@@ -34,17 +35,19 @@ class FewProviders:
 
 
 def config_of(
-    text: str, name: str = "benchmark.yaml", base_folder: Path | None = None
+    text: str, name: str = "benchmark.yaml", base_folder: Path | None = None, **others: Any
 ) -> BenchmarkConfig:
-    return parse_config(text, name=name, base_folder=base_folder, catalogue=FewProviders())
+    return parse_config(
+        text, name=name, base_folder=base_folder, catalogue=FewProviders(), **others
+    )
 
 
 def mistakes_of(
-    text: str, name: str = "benchmark.yaml", base_folder: Path | None = None
+    text: str, name: str = "benchmark.yaml", base_folder: Path | None = None, **others: Any
 ) -> list[str]:
     """The mistakes in a configuration, as a person reads them; none if there is none."""
     try:
-        config_of(text, name, base_folder)
+        config_of(text, name, base_folder, **others)
     except InvalidConfig as error:
         return str(error).splitlines()
     return []

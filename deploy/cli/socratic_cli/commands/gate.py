@@ -178,7 +178,7 @@ def gate(
         gated = configured.experiment(SystemClock().now())
         profile = profile or configured.weighted_profile
     if changes and not isinstance(gated, Experiment):
-        raise click.UsageError("--occasion, --set, --model and --limit need a configuration")
+        raise click.UsageError("--occasion, --set, --model and the like need a configuration")
     thresholds = replace(
         _thresholds(least_overall, least_coverage, least_turns_kept, baseline, most_drop),
         least_shared=_with_baseline(least_shared, baseline),

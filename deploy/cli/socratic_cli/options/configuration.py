@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from socratic_bench.domain.run import MOST_REPEATS
 from socratic_bench.planning.config_file.changes import Changes
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,7 +30,7 @@ class Setting(click.ParamType[tuple[str, str]]):
 
 
 def changes_options(command: F) -> F:
-    """Add `--occasion`, `--set`, `--model` and `--limit` to a command that takes `changes`."""
+    """Add the options that change a configuration to a command that takes `changes`."""
 
     @functools.wraps(command)
     def with_changes(
@@ -37,13 +38,18 @@ def changes_options(command: F) -> F:
         occasion: str | None,
         settings: tuple[tuple[str, str], ...],
         only_models: tuple[str, ...],
+        only_scenarios: tuple[str, ...],
         most_scenarios: int | None,
+        repeats: int | None,
         **options: object,
     ) -> object:
         fields = dict(settings)
-        if occasion is not None:
-            fields["occasion"] = occasion
-        changes = Changes(fields, only_models, most_scenarios)
+        for field, value in (("occasion", occasion), ("repeats", repeats)):
+            if value is not None:
+                if field in fields:
+                    raise click.UsageError(f"--set {field} and --{field}: take one of them")
+                fields[field] = str(value)
+        changes = Changes(fields, only_models, only_scenarios, most_scenarios)
         return command(*args, changes=changes, **options)
 
     for option in reversed(_OPTIONS):
@@ -72,11 +78,24 @@ _OPTIONS = (
         help="One model of CONFIG, by id or name; several times: several.",
     ),
     click.option(
+        "--scenario",
+        "only_scenarios",
+        metavar="ID",
+        multiple=True,
+        help="One scenario of CONFIG, by id or title; several times: several.",
+    ),
+    click.option(
         "--limit",
         "most_scenarios",
         type=click.IntRange(min=1),
         metavar="N",
-        help="The first N scenarios of CONFIG.",
+        help="The first N scenarios of CONFIG, or of those chosen.",
+    ),
+    click.option(
+        "--repeats",
+        type=click.IntRange(1, MOST_REPEATS),
+        metavar="N",
+        help="How often each model gets each scenario, whatever CONFIG says.",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Changes of a configuration on the spot: `--set repeats=1`, `--occasion`, `--model`, `--limit`.
+"""Changes of a configuration on the spot: `--set repeats=1`, `--model`, `--scenario`, `--limit`.
 
 They are read as if the file had said so, and their mistakes name the option.
 """
@@ -6,18 +6,20 @@ They are read as if the file had said so, and their mistakes name the option.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from socratic_bench.domain.experiment.manifest import TutorModel
-from socratic_bench.domain.scenario import Scenario
-from socratic_bench.invalid_values import quoted, shown
+from socratic_bench.domain.scenario import LONGEST_NAME, Scenario
+from socratic_bench.invalid_values import likely, shown
 from socratic_bench.planning.config_file.documents import parse_yaml
 from socratic_bench.planning.config_file.source import Mistakes, Node, Place, Unreadable
 from socratic_bench.providers.key_variables import KEY_OPTION
 
-_WITH_OPTIONS_OF_THEIR_OWN: Final = {"models": "--model", "scenarios": "--limit"}
+Entry = TypeVar("Entry", TutorModel, Scenario)
+
+_WITH_OPTIONS_OF_THEIR_OWN: Final = {"models": "--model", "scenarios": "--scenario"}
 _TEXTS: Final = frozenset({"name", "notes", "occasion", "profile", "system_prompt"})
 """Fields whose values are texts, whatever they look like: a commit may be `12e45`."""
 
@@ -40,11 +42,14 @@ class Changes:
     models: Sequence[str] = ()
     """The ids or names of the models to keep; none: all."""
 
+    scenarios: Sequence[str] = ()
+    """The ids or titles of the scenarios to keep; none: all."""
+
     most_scenarios: int | None = None
-    """How many scenarios to keep, the first ones; None: all."""
+    """How many of them to keep, the first ones; None: all."""
 
     def __bool__(self) -> bool:
-        return bool(self.fields or self.models or self.most_scenarios is not None)
+        return self != Changes()
 
     def applied(self, root: Node, mistakes: Mistakes) -> Node:
         """Return the configuration with the changed fields, or with a mistake for a wrong one."""
@@ -67,20 +72,54 @@ class Changes:
         self, models: tuple[TutorModel, ...], mistakes: Mistakes
     ) -> tuple[TutorModel, ...]:
         """Return the chosen ones of these models; note a name that none of them has."""
-        if not self.models:
-            return models
-        kept = []
-        for wanted in self.models:
-            found = [each for each in models if wanted in {each.id, each.display_name}]
-            kept += found
-            if not found and models:
-                known = ", ".join(quoted(each.id) for each in models)
-                mistakes.add(Place("--model"), f"there is no model {shown(wanted)}: {known}")
-        return tuple(each for each in models if each in kept)
+        return _kept(models, self.models, lambda each: (each.id, each.name), "model", mistakes)
 
-    def kept_scenarios(self, scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
-        """Return the first of these scenarios."""
-        return scenarios if self.most_scenarios is None else scenarios[: self.most_scenarios]
+    def kept_scenarios(
+        self, scenarios: tuple[Scenario, ...], mistakes: Mistakes
+    ) -> tuple[Scenario, ...]:
+        """Return the first of the chosen ones; note a name that none of these scenarios has."""
+        kept = _kept(
+            scenarios, self.scenarios, lambda each: (each.id, each.title), "scenario", mistakes
+        )
+        return kept[: self.most_scenarios]
+
+    def name_of_part(self, name: str | None, part: str) -> str | None:
+        """Return the name of an experiment with a part of the plan, unless `--set` gives one.
+
+        By the whole plan's name, it would pass for the newest experiment of that name.
+        """
+        if name is None or "name" in self.fields:
+            return name
+        suffix = f" ({part})"
+        return name[: LONGEST_NAME - len(suffix)] + suffix
+
+
+def part_kept(counts: Iterable[tuple[int, int, str]]) -> str | None:
+    """Say what is left, `1 of 3 models, 2 of 15 scenarios`, of counts of it, of all, and of what.
+
+    Returns None if all of it is left.
+    """
+    return (
+        ", ".join(f"{left} of {all_} {what}" for left, all_, what in counts if left < all_) or None
+    )
+
+
+def _kept(
+    entries: tuple[Entry, ...],
+    wanted: Sequence[str],
+    names: Callable[[Entry], tuple[str, str]],
+    what: str,
+    mistakes: Mistakes,
+) -> tuple[Entry, ...]:
+    """Return the entries of which one of the names is wanted, in their order."""
+    if not wanted or not entries:
+        return entries
+    known = [name for each in entries for name in dict.fromkeys(names(each)) if name]
+    for name in wanted:
+        if name not in known:
+            problem = f"there is no {what} {shown(name)}; {likely(name, known)}"
+            mistakes.add(Place(f"--{what}"), problem)
+    return tuple(each for each in entries if not set(names(each)).isdisjoint(wanted))
 
 
 def _value(field: str, text: str, place: Place, mistakes: Mistakes) -> Node:

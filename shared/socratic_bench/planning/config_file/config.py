@@ -28,7 +28,7 @@ from socratic_bench.domain.experiment.manifest import (
 from socratic_bench.domain.scenario import Name, Scenario
 from socratic_bench.errors import InvalidConfig, InvalidInput, Mistake
 from socratic_bench.invalid_values import shown
-from socratic_bench.planning.config_file.changes import Changes, with_variables
+from socratic_bench.planning.config_file.changes import Changes, part_kept, with_variables
 from socratic_bench.planning.config_file.documents import parse_document, read_text
 from socratic_bench.planning.config_file.model_selection import (
     GRADER,
@@ -44,7 +44,13 @@ from socratic_bench.planning.config_file.model_selection import (
 )
 from socratic_bench.planning.config_file.predecessor import Predecessor, is_predecessor
 from socratic_bench.planning.config_file.scenario_selection import ScenarioSelection
-from socratic_bench.planning.config_file.source import Mistakes, Node, TooManyMistakes, Unreadable
+from socratic_bench.planning.config_file.source import (
+    Mistakes,
+    Node,
+    Place,
+    TooManyMistakes,
+    Unreadable,
+)
 from socratic_bench.planning.config_file.validation import (
     check_recordings,
     note_twins,
@@ -104,8 +110,8 @@ class BenchmarkConfig:
     """The profile with the weights of the configuration; None without any."""
 
     unused: tuple[Mistake, ...] = ()
-    """Fields of a predecessor's file, and scenarios of a recording, without a use here; and
-    scenarios in which the student says the same. They are not mistakes."""
+    """Fields of a predecessor's file, and scenarios of a recording, without a use here; scenarios
+    in which the student says the same; the part that changes keep. They are not mistakes."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -167,9 +173,10 @@ def parse_config(
     mistakes = Mistakes()
     try:
         root = _parsed(text, name, mistakes)
-        root = with_variables(root, variables, mistakes, but=changes.fields)
-        root = changes.applied(root, mistakes)
-        return _config(root, base_folder, catalogue, changes, mistakes)
+        written = with_variables(root, variables, mistakes, but=changes.fields)
+        root = changes.applied(written, mistakes)
+        repeats = _repeats_in(written)
+        return _config(root, repeats, base_folder, catalogue, changes, mistakes)
     except TooManyMistakes:
         raise mistakes.as_error() from None
 
@@ -189,6 +196,7 @@ def _parsed(text: str, name: str, mistakes: Mistakes) -> Node:
 
 def _config(
     root: Node,
+    every_repeat: int,
     base_folder: Path | None,
     catalogue: ModelCatalogue,
     changes: Changes,
@@ -204,20 +212,22 @@ def _config(
     root = prompts.written_out(root)
     settings = _settings(root, mistakes)
     selection = ModelSelection(base_folder, catalogue, mistakes, prompts)
-    models = changes.kept_models(selection.read(root), mistakes)
+    every_model = selection.read(root)
+    models = changes.kept_models(every_model, mistakes)
     roles = RoleSelection(selection, mistakes)
     grader = roles.grader(root, models)
-    scenarios = changes.kept_scenarios(_scenarios(root, base_folder, mistakes, predecessor))
+    every_scenario = _scenarios(root, base_folder, mistakes, predecessor)
+    scenarios = changes.kept_scenarios(every_scenario, mistakes)
     others = () if grader is None else (grader.model,)
     student = roles.student(root, (*models, *others), scenarios)
-    check_recordings(root, models, scenarios, base_folder, mistakes, unused)
+    check_recordings(root, models, every_scenario, base_folder, mistakes, unused)
     note_twins(root, scenarios, unused)
     weights: dict[str, dict[str, float]] = {}
     profile = CANONICAL
     if settings is not None:
         called = (*models, *others) if student is None else (*models, *others, student.model)
         _check_together(root, settings, called, mistakes)
-        dimensions = tuple(dict.fromkeys(each.dimension for each in scenarios))
+        dimensions = tuple(dict.fromkeys(each.dimension for each in every_scenario))
         given, profile = settings.model_dump()[WEIGHTS], _profile(settings, grader)
         weights = checked_weights(root, given or {}, profile, dimensions, mistakes)
     if settings is None or mistakes:
@@ -234,9 +244,33 @@ def _config(
     if weighted is not None:
         written["weightings"] = {weighted: weights}
     manifest = Manifest(models=models, scenarios=scenarios, **written)
+    counts = (
+        (len(models), len(every_model), "models"),
+        (len(scenarios), len(every_scenario), "scenarios"),
+        (manifest.repeats, every_repeat, "repeats"),
+    )
+    if changes and (part := part_kept(counts)):
+        manifest = _part_of(manifest, part, changes, unused)
     return BenchmarkConfig(
         manifest, occasion, base_folder, selection.key_variables, weighted, unused.in_order()
     )
+
+
+def _part_of(manifest: Manifest, part: str, changes: Changes, notes: Mistakes) -> Manifest:
+    """Return the plan of a part by its own name, and note what that is."""
+    name = changes.name_of_part(manifest.name, part)
+    says_so = "" if name == manifest.name else "; its name says so"
+    own = "an experiment of its own, which shares its answers with the whole one"
+    notes.add(Place(part), own + says_so)
+    return manifest.model_copy(update={"name": name})
+
+
+def _repeats_in(written: Node) -> int:
+    repeats = written.entry("repeats")
+    if repeats is not None and isinstance(repeats.value, int):
+        return repeats.value
+    default: int = Manifest.model_fields["repeats"].default
+    return default
 
 
 def _profile(settings: BaseModel, grader: Grader | None) -> str:

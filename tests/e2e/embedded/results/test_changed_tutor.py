@@ -61,7 +61,8 @@ async def test_fields_models_and_scenarios_are_changed_on_the_spot(tutor: Tutor)
     config = tutor.config("nightly", occasion="${NIGHT}")
     unset = await tutor.command("run", config)
     assert (unset.returncode, "${NIGHT} is not set" in unset.stderr) == (2, True), unset.stderr
-    words = ("run", config, "--limit", "2", "--set", "repeats=2", "--set", "parameters.top_p=0.5")
+    chosen = ("--scenario", "s1", "--scenario", "s4", "--scenario", "s5", "--limit", "2")
+    words = ("run", config, *chosen, "--repeats", "2", "--set", "parameters.top_p=0.5")
     done = await tutor.command(*words, "--json", environ={"NIGHT": "2026-W48"})
     assert done.returncode == 0, done.stderr
     assert tutor.calls == 4
