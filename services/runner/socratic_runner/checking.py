@@ -128,18 +128,17 @@ class ModelCheck:
 
 def most_a_check_costs(experiment: Experiment) -> int:
     """Nanodollars that asking each model once can cost, where prices are known."""
-    parameters = experiment.manifest.parameters
     models = experiment.manifest.models_by_id
-    costs = [
-        most_a_call_costs(
-            models[run.model_id].price,
-            Conversation(run, experiment).question().texts,
-            parameters.max_tokens,
-        )
+    questions = [
+        (models[run.model_id].price, Conversation(run, experiment).question())
         for run in _first_runs(experiment)
     ]
+    costs = [
+        most_a_call_costs(price, each.texts, each.parameters.max_tokens)
+        for price, each in questions
+    ]
     # A token has some four characters, and the answer no more than these tokens.
-    text = "grade" * parameters.max_tokens
+    text = "grade" * max(each.parameters.max_tokens for _, each in questions)
     if (grader := experiment.manifest.use_llm_exploratory) is not None:
         question = GradingConversation.of(experiment, grader, text).question()
         costs.append(most_a_call_costs(grader.model.price, question.texts, grader.max_tokens))

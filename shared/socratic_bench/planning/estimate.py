@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -15,6 +15,7 @@ from socratic_bench.domain.experiment.manifest import (
     Student,
     TutorModel,
 )
+from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.grading import INSTRUCTION, message_of
 from socratic_bench.domain.money import (
     TOKENS_PER_MESSAGE,
@@ -26,7 +27,7 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.student import INSTRUCTION as STUDENT_INSTRUCTION
 from socratic_bench.domain.student import message_of as student_prompt
 from socratic_bench.planning.plan import PlanStore, refuse_stopped
-from socratic_bench.planning.reuse import Outlook, Reuse, look_ahead
+from socratic_bench.planning.reuse import MOST_SOURCES, Outlook, Reuse, look_ahead
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.scoring.exchange import EarlierTurn
 
@@ -51,6 +52,16 @@ class Range(NamedTuple):
     """The value with one call a turn; a paid call that fails and is repeated adds to it."""
 
 
+class MeasuredLength(NamedTuple):
+    """The length of a model's stored answers."""
+
+    tokens: int
+    """The mean of their output tokens, reasoning included, rounded up."""
+
+    answers: int
+    """Answers with a known length."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelEstimate:
     """The estimate of one model."""
@@ -64,6 +75,9 @@ class ModelEstimate:
     output_tokens: Range
     cost: Range | None
     """Nanodollars; None for an unknown price, which is not zero."""
+
+    length: MeasuredLength | None = None
+    """The length of its stored answers, which the likely figures assume; None: a usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,47 +152,58 @@ def estimate(
     left: Mapping[tuple[str, str], int] | None = None,
     spent: int = 0,
     answered: int = 0,
+    lengths: Mapping[str, MeasuredLength] | None = None,
 ) -> Estimate:
     """Estimate the runs of `manifest`, without I/O.
 
     `left` holds the number of runs to ask, by model id and scenario id; None: all. `spent`
-    nanodollars of the budget are gone. `answered` responses are stored, and not scored.
+    nanodollars of the budget are gone. `answered` responses are stored, and not scored. `lengths`
+    are those of stored answers, by model id.
     """
-    max_tokens = manifest.parameters.max_tokens
-    answer = Range(min(LIKELY_OUTPUT_TOKENS, max_tokens), max_tokens)
     said = _said(manifest.student)
-    calls = {
-        prompt: {
-            each.id: _calls(prompt, manifest.fixed_messages(each), each.turns, answer, said)
-            for each in manifest.scenarios
-        }
-        for prompt in {manifest.system_prompt_of(model) for model in manifest.models}
-    }
-    models, asked_of_all = [], Counter[str]()
+    known = lengths or {}
+    models, answers, asked_of_all = [], [], Counter[str]()
+    calls: dict[tuple[str, Range], dict[str, list[Range]]] = {}
     for model in manifest.models:
         runs = {
             scenario.id: manifest.repeats if left is None else left.get((model.id, scenario.id), 0)
             for scenario in manifest.scenarios
         }
-        asked = calls[manifest.system_prompt_of(model)]
-        models.append(_model_estimate(model, answer, asked, runs))
+        length, prompt = known.get(model.id), manifest.system_prompt_of(model)
+        usual = LIKELY_OUTPUT_TOKENS if length is None else length.tokens
+        answer = _up_to(usual, manifest.parameters_of(model).max_tokens)
+        if (prompt, answer) not in calls:
+            calls[prompt, answer] = {
+                each.id: _calls(prompt, manifest.fixed_messages(each), each.turns, answer, said)
+                for each in manifest.scenarios
+            }
+        asked = _model_estimate(model, answer, calls[prompt, answer], runs)
+        models.append(replace(asked, length=length))
+        answers.append(answer)
         asked_of_all.update(runs)
     budget = None if manifest.budget is None else max(0, nanodollars(manifest.budget) - spent)
+    typical = Range(
+        sum(each.likely for each in answers) // len(answers),
+        max(each.at_most for each in answers),
+    )
     student = None
     if manifest.student is not None:
-        turns = {each.id: _turns_played(each, answer, said) for each in manifest.scenarios}
+        turns = {each.id: _turns_played(each, typical, said) for each in manifest.scenarios}
         student = _model_estimate(manifest.student.model, said, turns, asked_of_all)
     grader = None
     if manifest.use_llm_exploratory is not None:
         responses = answered + sum(each.calls for each in models)
-        grader = _grader_estimate(manifest.use_llm_exploratory, max_tokens, responses)
+        grader = _grader_estimate(manifest.use_llm_exploratory, typical, responses)
     return Estimate(models=tuple(models), student=student, grader=grader, budget=budget)
+
+
+def _up_to(likely: int, max_tokens: int) -> Range:
+    return Range(min(likely, max_tokens), max_tokens)
 
 
 def _said(student: Student | None) -> Range:
     """Return the tokens of a message of the student's model."""
-    most = 0 if student is None else student.max_tokens
-    return Range(min(LIKELY_MESSAGE_TOKENS, most), most)
+    return _up_to(LIKELY_MESSAGE_TOKENS, 0 if student is None else student.max_tokens)
 
 
 def _turns_played(scenario: Scenario, answer: Range, said: Range) -> list[Range]:
@@ -196,17 +221,17 @@ def _turns_played(scenario: Scenario, answer: Range, said: Range) -> list[Range]
     return calls
 
 
-def _grader_estimate(grader: Grader, max_tokens: int, responses: int) -> ModelEstimate:
-    """Estimate one grading of each response of at most `max_tokens` tokens.
+def _grader_estimate(grader: Grader, answer: Range, responses: int) -> ModelEstimate:
+    """Estimate one grading of each response, of these tokens.
 
     A JSON string escapes characters, so at most twice the tokens of the response are expected.
     """
     texts = (INSTRUCTION, message_of(""))
     asked = Range(
-        _likely_tokens(texts) + min(LIKELY_OUTPUT_TOKENS, max_tokens),
-        input_tokens_at_most(texts) + 2 * max_tokens,
+        _likely_tokens(texts) + answer.likely,
+        input_tokens_at_most(texts) + 2 * answer.at_most,
     )
-    grade = Range(min(LIKELY_GRADING_TOKENS, grader.max_tokens), grader.max_tokens)
+    grade = _up_to(LIKELY_GRADING_TOKENS, grader.max_tokens)
     return _model_estimate(grader.model, grade, {"": [asked]}, {"": responses})
 
 
@@ -324,12 +349,43 @@ async def look_into(
     if stored is not None:
         spent = (await store.spending(experiment.experiment_id)).committed
     answered = outlook.unscored_responses
+    lengths = await measured_lengths(store, experiment) if outlook.new else {}
     return Prospect(
         outlook,
-        estimate(experiment.manifest, outlook.left, spent, answered),
+        estimate(experiment.manifest, outlook.left, spent, answered, lengths),
         begun_at=None if stored is None else stored.created_at,
         kept_name=None if stored is None else _kept_name(stored, experiment),
     )
+
+
+async def measured_lengths(
+    store: PlanStore, experiment: Experiment
+) -> Mapping[str, MeasuredLength]:
+    """Return the lengths of stored answers by model id, for the models that have some.
+
+    They are the answers of the model at the same address with the same options, whatever it was
+    asked, in the newest MOST_SOURCES experiments with one of the models.
+    """
+    wanted = {id_: address for id_, (_, address) in experiment.asked_of_models.items()}
+    sources: dict[str, ExperimentOutline] = {}
+    for outline in await store.outlines():
+        if any(wanted.get(each.id) == each.asked[1] for each in outline.models):
+            sources[outline.experiment_id] = outline
+            if len(sources) == MOST_SOURCES:
+                break
+    totals, counts = Counter[str](), Counter[str]()
+    for cell in await store.cells(sources) if sources else ():
+        source, model_id = sources[cell.key.experiment_id], cell.key.model_id
+        asked = next((each.asked[1] for each in source.models if each.id == model_id), None)
+        # The responses stand in the cells of each profile that scored them.
+        if cell.key.profile == source.profile and asked == wanted.get(model_id, ""):
+            totals[model_id] += cell.visible_output_tokens.total + cell.reasoning_tokens.total
+            counts[model_id] += cell.visible_output_tokens.n
+    return {
+        model_id: MeasuredLength(-(-totals[model_id] // count), count)
+        for model_id, count in counts.items()
+        if count
+    }
 
 
 def _kept_name(stored: Experiment, planned: Experiment) -> str | None:

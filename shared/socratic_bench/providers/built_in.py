@@ -19,7 +19,13 @@ from socratic_bench.domain.scenario import Name
 from socratic_bench.errors import InvalidInput
 from socratic_bench.providers.base_urls import base_url, origin
 from socratic_bench.providers.key_variables import KEY_OPTION
-from socratic_bench.providers.options import Options, known_name, read_options, refuse_address
+from socratic_bench.providers.options import (
+    OWN_LIMIT,
+    Options,
+    known_name,
+    read_options,
+    refuse_address,
+)
 from socratic_bench.providers.spec import Destination, ProviderSpec
 
 
@@ -48,12 +54,16 @@ class HttpOptions(Options):
     def _sets_no_reserved_field(cls, extra: dict[str, JsonValue]) -> dict[str, JsonValue]:
         taken = ", ".join(sorted(cls.fixed & extra.keys()))
         if taken:
-            raise ValueError(f"{taken} cannot be set here")
+            raise ValueError(f"{taken} cannot be set here{_instead(taken)}")
         return extra
 
     def name_at_service(self, model: TutorModel) -> str:
         """Return the model's name in requests."""
         return self.model or model.id.partition("/")[2]
+
+
+def _instead(taken: str) -> str:
+    return f": {OWN_LIMIT}" if "tokens" in taken else ""
 
 
 class OpenAIOptions(HttpOptions):

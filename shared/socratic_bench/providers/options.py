@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from socratic_bench.domain.experiment.manifest import TutorModel
+from socratic_bench.domain.experiment.manifest import OwnParameters, TutorModel
 from socratic_bench.errors import InvalidInput
 from socratic_bench.invalid_values import problem_of
 
@@ -19,6 +19,8 @@ class Options(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
+
+OWN_LIMIT: Final = "a model's own limit is its `parameters: {max_tokens: 4000}`, beside `options`"
 
 LABEL: Final = "@"
 """The separator of a label, which makes another model of a provider's fixed one: the id
@@ -40,6 +42,9 @@ def read_options(model: TutorModel, kind: type[OptionsT]) -> OptionsT:
         if first["type"] == "extra_forbidden":
             known = ", ".join(sorted(kind.model_fields)) or "none"
             problem = f"unknown option {option!r}; the options are {known}"
+            if option in OwnParameters.model_fields:
+                written = f"`parameters: {{{option}: \u2026}}`"
+                problem = f"{option} is no option: write {written} beside `options`"
         else:
             field = kind.model_fields.get(str(first["loc"][0]))
             # The value of a hidden field may be a misplaced secret.

@@ -8,7 +8,14 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.domain.experiment.manifest import Manifest, Parameters, TutorModel
+from socratic_bench.adapters.stores.memory.store import MemoryStore
+from socratic_bench.domain.experiment.manifest import (
+    Experiment,
+    Manifest,
+    OwnParameters,
+    Parameters,
+    TutorModel,
+)
 from socratic_bench.domain.money import (
     TOKENS_PER_CALL,
     TOKENS_PER_MESSAGE,
@@ -17,8 +24,16 @@ from socratic_bench.domain.money import (
     most_a_call_costs,
     tokens_at_most,
 )
+from socratic_bench.domain.response import Usage
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.planning.estimate import LIKELY_OUTPUT_TOKENS, Range, estimate
+from socratic_bench.planning.estimate import (
+    LIKELY_OUTPUT_TOKENS,
+    MeasuredLength,
+    Range,
+    estimate,
+    look_into,
+)
+from tests.contract.store.facts import MONDAY, a_score
 
 PRICE = Price(input_per_million=Decimal(3), output_per_million=Decimal(15))
 FREE = Price(input_per_million=Decimal(0), output_per_million=Decimal(0))
@@ -61,6 +76,37 @@ def test_the_input_of_a_model_is_estimated_with_its_own_prompt():
     [plain] = estimate(a_manifest(PRICED)).models
     assert longer.input_tokens.at_most - shorter.input_tokens.at_most == 3 * 496
     assert shorter.input_tokens == plain.input_tokens
+
+
+def test_a_model_is_estimated_with_its_own_limit_and_the_length_of_its_stored_answers():
+    own = OwnParameters(max_tokens=4000)
+    reasoner = PRICED.model_copy(update={"parameters": own})
+    other = TutorModel(id="hosted/other", price=PRICE)
+    lengths = {reasoner.id: MeasuredLength(1800, 60)}
+    first, second = estimate(a_manifest(reasoner, other), lengths=lengths).models
+    assert (first.output_tokens, first.length) == (Range(5400, 12_000), lengths[reasoner.id])
+    assert (second.output_tokens, second.length) == (Range(3 * LIKELY_OUTPUT_TOKENS, 1800), None)
+
+
+async def test_stored_lengths_are_those_of_the_model_at_its_address_whatever_it_was_asked():
+    store = MemoryStore()
+    asked = Experiment(manifest=a_manifest(PRICED, UNPRICED), created_at=MONDAY)
+    await store.register(asked)
+    scores = [
+        a_score(run).model_copy(
+            update={"usage": Usage(visible_output_tokens=100 + n, reasoning_tokens=900)}
+        )
+        for n, run in enumerate(asked.runs())
+        if run.model_id == PRICED.id
+    ]
+    await store.fold(scores, [])
+    moved = UNPRICED.model_copy(update={"base_url": "http://127.0.0.1:1/v1"})
+    plan = a_manifest(PRICED, moved, turns=["How?"], max_tokens=4000)
+    later = Experiment(manifest=plan, created_at=MONDAY)
+    prospect = await look_into(store, later, fresh=False, adopt=False)
+    await store.close()
+    lengths = [each.length for each in prospect.estimate.models]
+    assert lengths == [MeasuredLength(1002, 3), None]
 
 
 def test_a_text_has_no_more_tokens_than_bytes_and_each_message_has_its_template():

@@ -77,6 +77,7 @@ def test_the_order_of_keys_does_not_matter():
         ("repeats: 2", "repeats: 2 # times"),
         ("repeats: 2", "repeats: 2\nname: A pilot\nnotes: |\n  Of two models.\n  For fun."),
         ("temperature: 0.5", "temperature: 5e-1"),
+        ("  options:", "  parameters: {}\n  options:"),
     ],
 )
 def test_what_is_not_measured_does_not_change_the_name(old, new):
@@ -99,6 +100,7 @@ def test_what_is_not_measured_does_not_change_the_name(old, new):
         ("[a, b]", "[b, a]"),
         ("  options:", "  base_url: http://localhost\n  options:"),
         ("  options:", "  system_prompt: Tell.\n  options:"),
+        ("  options:", "  parameters: {max_tokens: 300}\n  options:"),
         ("repeats: 2", "repeats: 3"),
         ('["Are you sure?"]', '["Are you sure?"]\n  pressures: [opening, ask]'),
         ('["Are you sure?"]', '["Are you sure?"]\n  key: [seven]'),

@@ -13,6 +13,7 @@ from socratic_bench.domain.experiment.manifest import (
     Experiment,
     Limits,
     Manifest,
+    OwnParameters,
     Parameters,
     TutorModel,
 )
@@ -204,6 +205,7 @@ def changed_model(**changes):
         changed_model(id="vllm/other"),
         changed(system_prompt="Lecture."),
         changed_model(system_prompt="Lecture."),
+        changed_model(parameters=OwnParameters(max_tokens=4000)),
         changed(parameters=Parameters(temperature=0.1)),
         changed(scenarios=(SCENARIO.model_copy(update={"prompt": "How?"}),)),
         changed(scenarios=(SCENARIO.model_copy(update={"follow_ups": ("And?",)}),)),
@@ -221,6 +223,7 @@ def test_whatever_changes_what_is_asked_changes_the_key(manifest):
         changed(budget=5, deadline_hours=3.0, profile="other-v1"),
         changed(name="A pilot", notes="For fun."),
         changed_model(system_prompt=ASKED.system_prompt),
+        changed_model(parameters=OwnParameters(max_tokens=ASKED.parameters.max_tokens)),
         changed_model(name="Another name", limits=Limits(concurrency=3)),
         changed_model(price=Price(input_per_million=Decimal(1), output_per_million=Decimal(2))),
         changed(models=(MODEL, TutorModel(id="vllm/more"))),

@@ -93,6 +93,15 @@ def _total_costs(estimate: Estimate) -> tuple[str, str]:
 
 def _legend(estimate: Estimate) -> list[str]:
     lines = ["", _WHAT_FIGURES_MEAN]
+    if measured := [
+        f"{excerpt(each.model.display_name)}, {each.length.tokens:,} tokens in "
+        f"{each.length.answers:,} answers"
+        for each in estimate.models
+        if each.length is not None and each.calls
+    ]:
+        more = f"; and {len(measured) - MODELS_NAMED} more" if len(measured) > MODELS_NAMED else ""
+        named = "; ".join(measured[:MODELS_NAMED])
+        lines.append(f"Likely answers are as long as stored ones: {named}{more}.")
     if any(is_reference(each.model) for each in estimate.called):
         lines.append("reference: a built-in archetype, not a real model; its price is simulated.")
     if estimate.unpriced:
@@ -186,6 +195,7 @@ def estimate_as_json(prospect: Prospect) -> dict[str, Any]:
                 "kind": "reference" if is_reference(each.model) else "model",
                 "runs": each.runs,
                 "calls": each.calls,
+                "measured_answers": 0 if each.length is None else each.length.answers,
                 **_json_figures(each.input_tokens, each.output_tokens, each.cost),
             }
             for each in estimate.models

@@ -222,13 +222,14 @@ class Conversation:
         if message is None:
             raise ValueError(f"turn {self.turn} of run {run.run_id} has no student's message yet")
         key = self.experiment.conversation_keys[run.model_id, run.scenario_id]
+        model = manifest.models_by_id[run.model_id]
         return Question(
             run=run,
             turn=self.turn,
-            system_prompt=manifest.system_prompt_of(manifest.models_by_id[run.model_id]),
+            system_prompt=manifest.system_prompt_of(model),
             student_message=message,
             earlier_turns=tuple(response.as_earlier_turn for response in self.responses),
-            parameters=manifest.parameters,
+            parameters=manifest.parameters_of(model),
             seed=sampling_seed(key, run.repeat, self.turn),
         )
 

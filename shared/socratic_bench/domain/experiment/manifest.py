@@ -27,16 +27,36 @@ DEFAULT_SYSTEM_PROMPT = (
 )
 
 
+MaxTokens = Annotated[int, Field(ge=1, le=100_000)]
+Temperature = Annotated[float, Field(ge=0, le=2)]
+TopP = Annotated[float, Field(gt=0, le=1)]
+
+
 class Parameters(BaseModel):
     """Sampling parameters. A call leaves out a parameter that its model does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    max_tokens: Annotated[int, Field(ge=1, le=100_000)] = 600
+    max_tokens: MaxTokens = 600
     """The most output tokens; over 500, so that a cut-off response can still be scored."""
 
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
-    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    temperature: Temperature = 0.7
+    top_p: TopP | None = None
+
+
+class OwnParameters(BaseModel):
+    """The sampling parameters of one model; None: the plan's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_tokens: MaxTokens | None = None
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that replace the plan's, by name."""
+        return self.model_dump(exclude_none=True)
 
 
 class Limits(BaseModel):
@@ -93,6 +113,13 @@ class TutorModel(BaseModel):
     system_prompt: Annotated[str | None, Field(exclude_if=lambda prompt: prompt is None)] = None
     """The system prompt of this model; None: the plan's."""
 
+    parameters: Annotated[
+        OwnParameters,
+        # An older version reads only plans without this field.
+        Field(exclude_if=lambda parameters: not parameters.given),
+    ] = OwnParameters()
+    """The sampling parameters of this model, in place of the plan's."""
+
     price: Price | None = None
     """None: unknown, which is not zero."""
 
@@ -112,7 +139,8 @@ class TutorModel(BaseModel):
     def identity(self) -> dict[str, Any]:
         """The fields that decide about responses: without price, limits and display name."""
         prompt = {} if self.system_prompt is None else {"system_prompt": self.system_prompt}
-        return {**self.address(), **prompt}
+        parameters = {"parameters": given} if (given := self.parameters.given) else {}
+        return {**self.address(), **prompt, **parameters}
 
     def address(self) -> dict[str, Any]:
         """The model with its endpoint and options, without its system prompt."""
@@ -127,7 +155,7 @@ class Grader(BaseModel):
 
     model: TutorModel
 
-    max_tokens: Annotated[int, Field(ge=1, le=100_000)] = 64
+    max_tokens: MaxTokens = 64
     """The most output tokens of a grading; a model that reasons first needs more than a number."""
 
     rubric: Rubric = RUBRIC
@@ -136,6 +164,8 @@ class Grader(BaseModel):
     def _rubric_is_the_prompt(self) -> Grader:
         if self.model.system_prompt is not None:
             raise ValueError("the rubric is the system prompt of a grader: leave out system_prompt")
+        if self.model.parameters.given:
+            raise ValueError("a grader has max_tokens beside its model: leave out parameters")
         return self
 
     @cached_property
@@ -161,10 +191,10 @@ class Student(BaseModel):
 
     model: TutorModel
 
-    max_tokens: Annotated[int, Field(ge=1, le=100_000)] = 200
+    max_tokens: MaxTokens = 200
     """The most output tokens of a message; a model that reasons first needs more."""
 
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
+    temperature: Temperature = 0.7
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     """Tells students of one model apart; models that take a seed get one that follows from it."""
 
@@ -174,6 +204,8 @@ class Student(BaseModel):
     def _prompt_is_its_own(self) -> Student:
         if self.model.system_prompt is not None:
             raise ValueError("a student has a prompt of its own: leave out system_prompt")
+        if self.model.parameters.given:
+            raise ValueError("a student has its parameters beside its model: leave out parameters")
         return self
 
     def identity(self) -> dict[str, Any]:
@@ -336,6 +368,11 @@ class Manifest(BaseModel):
         """Return the model's own system prompt, or else the plan's."""
         return self.system_prompt if model.system_prompt is None else model.system_prompt
 
+    def parameters_of(self, model: TutorModel) -> Parameters:
+        """Return the plan's sampling parameters, with the model's own in place of some."""
+        given = model.parameters.given
+        return self.parameters.model_copy(update=given) if given else self.parameters
+
     def fixed_messages(self, scenario: Scenario) -> tuple[str, ...]:
         """Return what the student says whatever happens: the opening alone where a model plays."""
         return scenario.student_messages if self.student is None else (scenario.prompt,)
@@ -466,7 +503,7 @@ class Experiment(BaseModel):
         manifest = self.manifest
         setting = {
             "system_prompt": manifest.system_prompt_of(model),
-            "parameters": manifest.parameters.model_dump(mode="json"),
+            "parameters": manifest.parameters_of(model).model_dump(mode="json"),
             "occasion": self.occasion,
         }
         return content_name("asked", setting, 32)

@@ -309,8 +309,9 @@ def _check_together(
             f"{', '.join(unpriced)} has none"
         )
         mistakes.add(root.place_of(("budget",)), problem)
-    longest = settings.model_dump()["parameters"]["max_tokens"]
+    planned = settings.model_dump()["parameters"]["max_tokens"]
     for model in models:
+        longest = model.parameters.max_tokens or planned
         if model.context_tokens is not None and model.context_tokens <= longest:
             problem = (
                 f"model {model.id}: its context_tokens of {model.context_tokens} leave no room "

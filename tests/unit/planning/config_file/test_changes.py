@@ -38,7 +38,8 @@ def test_a_part_takes_no_name_from_the_whole_experiment_and_a_note_says_so():
     assert (whole.manifest.name, whole.unused) == ("main", ())
     named = config_of(WHOLE, changes=Changes({"name": "pr"}, most_scenarios=1))
     assert named.manifest.name == "pr"
-    long = config_of(WHOLE.replace("main", "m" * LONGEST_NAME), changes=PART).manifest.name
+    whole_name = "m" * LONGEST_NAME
+    long = config_of(WHOLE.replace("main", whole_name), changes=PART).manifest.name or ""
     assert (len(long), long[-len(told) - 2 :]) == (LONGEST_NAME, f"({told})")
 
 

@@ -57,6 +57,10 @@ def test_no_grader_is_as_if_the_field_were_missing():
             "the rubric is the system prompt of a grader: leave out system_prompt",
         ),
         (
+            MODELS + "use_llm_exploratory: {model: {id: bedrock/x, parameters: {top_p: 1}}}",
+            "a grader has max_tokens beside its model: leave out parameters",
+        ),
+        (
             MODELS + "use_llm_exploratory: {model: bedrock/x, rubric: mine}",
             "line 2, use_llm_exploratory.rubric: ",
         ),

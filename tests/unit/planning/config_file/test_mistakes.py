@@ -45,7 +45,8 @@ IN_MODELS = [
         "models:\n- {id: reference/x, colour: red}",
         (
             "line 2, models[0].colour: unknown field; there are `id`, `name`, `options`, "
-            "`base_url`, `endpoint`, `system_prompt`, `price`, `context_tokens`, `limits`"
+            "`base_url`, `endpoint`, `system_prompt`, `parameters`, `price`, `context_tokens`, "
+            "`limits`"
         ),
     ),
     (

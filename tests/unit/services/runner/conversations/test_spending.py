@@ -11,6 +11,7 @@ from socratic_bench.domain.experiment.manifest import (
     Experiment,
     Limits,
     Manifest,
+    OwnParameters,
     Parameters,
     TutorModel,
 )
@@ -23,6 +24,7 @@ from socratic_bench.ports.stores.leases import Spending
 from socratic_bench.results.verification import verify
 from socratic_bench.scoring.exchange import Status
 from socratic_cli.embedded import Benchmark, BenchmarkResult
+from socratic_runner.conversations.conversation import Conversation
 from tests.unit.events.examples import TIME
 from tests.unit.services.runner.scripted import ScriptedClient
 from tests.waiting import waiting_for
@@ -86,6 +88,13 @@ async def test_the_cap_stops_calls_and_fails_no_run(store: MemoryStore, at_once:
     # Nothing is left that another call would have fitted into.
     assert nanodollars(Decimal(budget)) - A_CALL_AT_MOST < spending.committed
     assert spending.committed <= nanodollars(Decimal(budget))
+
+
+def test_a_model_is_asked_with_its_own_limit_of_tokens():
+    own = OwnParameters(max_tokens=4000)
+    planned = experiment(None, model=MODEL.model_copy(update={"parameters": own}))
+    question = Conversation(next(planned.runs()), planned).question()
+    assert question.parameters == Parameters(max_tokens=4000)
 
 
 async def test_a_raised_budget_goes_on_where_the_lower_one_stopped(store: MemoryStore) -> None:

@@ -177,12 +177,16 @@ def test_a_model_of_no_known_place_needs_a_base_url():
 @pytest.mark.parametrize(
     ("model_id", "options", "problem"),
     [
-        ("openai/gpt", {"temperature": 1}, "unknown option 'temperature'"),
+        ("openai/gpt", {"temperature": 1}, "write `parameters: {temperature: "),
         ("openai/gpt", {"stream": "yes"}, "option stream"),
         ("openai/gpt", {"omit": ["model"]}, "option omit"),
         ("openai/gpt", {"extra_body": {"model": "other"}}, "model cannot be set here"),
         ("openai/gpt", {"extra_body": {"stream": True}}, "stream cannot be set here"),
-        ("openai/gpt", {"extra_body": {"max_tokens": 9}}, "max_tokens cannot be set here"),
+        (
+            "openai/gpt",
+            {"extra_body": {"max_tokens": 9}},
+            "is its `parameters: {max_tokens: 4000}`",
+        ),
         ("anthropic/claude", {"extra_body": {"max_tokens": 9}}, "max_tokens cannot be set here"),
         ("anthropic/claude", {"extra_body": {"system": ""}}, "system cannot be set here"),
         ("anthropic/claude", {"omit": ["max_tokens"]}, "option omit"),
