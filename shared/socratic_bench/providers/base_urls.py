@@ -81,11 +81,12 @@ _HOST: Final = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
 _USUAL_PORTS: Final = {"http": 80, "https": 443}
 
 
-def base_url(model: TutorModel, known: str | None) -> str:
-    """Return the base URL of `model`, or else `known`, without a slash at its end.
+def base_url(model: TutorModel, known: str | None, *, takes_query: bool = False) -> str:
+    """Return the base URL of `model`, or else `known`, without a slash at the end of its path.
 
-    Raises InvalidInput for a malformed address, and for one with a password, a query or a fragment.
-    The error never repeats the address.
+    With `takes_query` it may have one, such as `?api-version=2024-10-21`. Raises InvalidInput for a
+    malformed address, and for one with a password, another query or a fragment. The error never
+    repeats the address.
     """
     url = known if model.base_url is None else model.base_url
     if url is None:
@@ -93,10 +94,37 @@ def base_url(model: TutorModel, known: str | None) -> str:
             f"model {model.id}: {model.provider} models need a base_url, such as "
             "http://127.0.0.1:8080/v1"
         )
-    problem = url_problem(url)
+    address, mark, query = url.partition("?") if takes_query else (url, "", "")
+    problem = url_problem(address) or (query_problem(query) if mark else None)
     if problem is not None:
         raise InvalidInput(f"model {model.id}: base_url {problem}")
-    return url.rstrip("/")
+    return f"{address.rstrip('/')}{mark}{query}"
+
+
+def with_path(url: str, path: str) -> str:
+    """Return the address of a call: the base URL with a further path before its query."""
+    address, mark, query = url.partition("?")
+    return f"{address}{path}{mark}{query}"
+
+
+_PAIR: Final = re.compile(r"([A-Za-z][A-Za-z0-9_.-]{0,40})=([A-Za-z0-9_.-]{1,60})")
+_OF_A_KEY: Final = re.compile(
+    r"key|token|secret|pass|pwd|auth|sig|code|cred|jwt|session", re.IGNORECASE
+)
+
+
+def query_problem(query: str) -> str | None:
+    """Return the problem of the query of a base URL without repeating it, or None."""
+    for pair in query.split("&"):
+        found = _PAIR.fullmatch(pair)
+        if found is None:
+            return "holds a query or a fragment that is not like ?api-version=2024-10-21"
+        if _OF_A_KEY.search(found[1]):
+            return (
+                "may hold a key in its query, and would be stored: put the key into the "
+                "environment, and name its header in options: {key_header: api-key}"
+            )
+    return None
 
 
 def origin(url: str) -> str:

@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.scenario import Name
 from socratic_bench.errors import InvalidInput
+from socratic_bench.invalid_values import quoted
 from socratic_bench.providers.base_urls import base_url, origin
 from socratic_bench.providers.key_variables import KEY_OPTION
 from socratic_bench.providers.options import (
@@ -49,6 +50,39 @@ class HttpOptions(Options):
     """Further fields of requests, such as `reasoning_effort`; each replaces a parameter of its
     name."""
 
+    headers: Annotated[dict[str, str], Field(repr=False)] = Field(default_factory=dict)
+    """Further headers of requests, such as the name of a team. They are stored with the plan."""
+
+    key_header: str | None = None
+    """The header that carries the key, as it is, such as `api-key`; None: the provider's usual one.
+    """
+
+    @field_validator("headers")
+    @classmethod
+    def _headers_hold_no_key(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            if (problem := header_problem(name)) is not None:
+                raise ValueError(f"{quoted(name)} {problem}")
+            if is_credential(name, value):
+                raise ValueError(
+                    f"{quoted(name)} would be stored with its value: put the key into the "
+                    f"environment, and set key_header: {name}"
+                )
+            if not HEADER_VALUE.fullmatch(value):
+                raise ValueError(f"{quoted(name)} must have a value of one line of plain ASCII")
+        if len({name.lower() for name in headers}) < len(headers):
+            raise ValueError("names a header twice")
+        return headers
+
+    @field_validator("key_header")
+    @classmethod
+    def _key_header_is_free(cls, name: str | None, others: ValidationInfo) -> str | None:
+        if name is not None and (problem := header_problem(name)) is not None:
+            raise ValueError(problem)
+        if name is not None and name.lower() in map(str.lower, others.data.get("headers", ())):
+            raise ValueError("is among the headers too")
+        return name
+
     @field_validator("extra_body")
     @classmethod
     def _sets_no_reserved_field(cls, extra: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -60,6 +94,31 @@ class HttpOptions(Options):
     def name_at_service(self, model: TutorModel) -> str:
         """Return the model's name in requests."""
         return self.model or model.id.partition("/")[2]
+
+
+HEADER_VALUE: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,498}[\x21-\x7e])?")
+_HEADER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
+_OWN_HEADERS: Final = re.compile(
+    r"host|connection|content-.*|transfer-encoding|accept-encoding|user-agent|te|trailer|upgrade"
+    r"|expect|proxy-.*|keep-alive|anthropic-version",
+    re.IGNORECASE,
+)
+"""Headers that the client sets by itself, or that change the form of a request."""
+
+_CREDENTIAL: Final = re.compile(r"key|token|secret|passw|auth|cookie|credential", re.IGNORECASE)
+_KEY_ITSELF: Final = re.compile(r"(bearer|basic) |sk-", re.IGNORECASE)
+
+
+def header_problem(name: str) -> str | None:
+    """Return why a request cannot have a header of this name; None: it can."""
+    if not _HEADER_NAME.fullmatch(name):
+        return "is not the name of a header"
+    return "is a header of the client's own" if _OWN_HEADERS.fullmatch(name) else None
+
+
+def is_credential(name: str, value: str) -> bool:
+    """Whether a header may carry a key, by its name or its value."""
+    return bool(_CREDENTIAL.search(name) or _KEY_ITSELF.match(value))
 
 
 def _instead(taken: str) -> str:
@@ -157,7 +216,7 @@ def _check_http(
 
 
 def _destination(preset: Preset, model: TutorModel) -> Destination:
-    url = base_url(model, preset.base_url)
+    url = base_url(model, preset.base_url, takes_query=True)
     own = preset.base_url is not None and origin(url) == origin(preset.base_url)
     return Destination(url, own=own, usual_key=preset.key_variable if own else None)
 

@@ -14,7 +14,7 @@ from socratic_bench.providers.built_in import AnthropicOptions
 from socratic_bench.providers.options import read_options
 from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat
-from socratic_runner.models.http.client import Wire, open_connection, require_key
+from socratic_runner.models.http.client import Wire, call_headers, open_connection, require_key
 from socratic_runner.models.http.keys import Key
 from socratic_runner.models.http.reading import Aside, Count, Event, Name, ReplyReading
 
@@ -154,7 +154,7 @@ def open_client(model: TutorModel, access: Access) -> ModelClient:
     options = read_options(model, AnthropicOptions)
     wire = Wire(
         path="/v1/messages",
-        headers=_headers,
+        headers=partial(_headers, options),
         body=partial(_body, options.name_at_service(model), options),
         reading=AnthropicReading,
         streamed=options.stream,
@@ -162,9 +162,9 @@ def open_client(model: TutorModel, access: Access) -> ModelClient:
     return open_connection(model, access, wire)
 
 
-def _headers(key: Key | None) -> dict[str, str]:
-    version = {"anthropic-version": API_VERSION}
-    return version if key is None else {**version, "x-api-key": key.reveal()}
+def _headers(options: AnthropicOptions, key: Key | None) -> dict[str, str]:
+    usual = {} if key is None else {"x-api-key": key.reveal()}
+    return {"anthropic-version": API_VERSION, **call_headers(options, usual, key)}
 
 
 def _body(name: str, options: AnthropicOptions, question: Question) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from socratic_bench.domain.experiment.manifest import Limits, TutorModel
 from socratic_bench.errors import FailureKind, InvalidInput, ModelUnusable
 from socratic_bench.plugins import require_package
 from socratic_bench.ports.models import ModelClient, Question, Reply
+from socratic_bench.providers.base_urls import with_path
+from socratic_bench.providers.built_in import HttpOptions
 from socratic_bench.providers.endpoints import SETTING, KeySource
 from socratic_runner.models.access import Access
 from socratic_runner.models.http.diagnosis import Called
@@ -45,7 +47,7 @@ class Wire:
     """The path of a call, after the base URL."""
 
     headers: Callable[[Key | None], Mapping[str, str]]
-    """Makes the headers of every call."""
+    """Makes the headers of every call; `call_headers` adds those of the options."""
 
     body: Callable[[Question], Mapping[str, Any]]
     """Makes the body of a call from a question."""
@@ -55,6 +57,13 @@ class Wire:
 
     streamed: bool
     """True if replies are streamed."""
+
+
+def call_headers(options: HttpOptions, usual: Mapping[str, str], key: Key | None) -> dict[str, str]:
+    """Return the headers of a call: the usual ones of its key, or the options' header with it."""
+    if key is None or options.key_header is None:
+        return {**options.headers, **usual}
+    return {**options.headers, options.key_header: key.reveal()}
 
 
 def open_connection(model: TutorModel, access: Access, wire: Wire) -> ModelClient:
@@ -167,7 +176,7 @@ def _connected(model: TutorModel, access: Access, wire: Wire, key: Key | None) -
     # A late import: it needs aiohttp.
     from socratic_runner.models.http.connection import Connection  # noqa: PLC0415
 
-    url = f"{where.url}{wire.path}"
+    url = with_path(where.url, wire.path)
     failures = Failures(
         f"{model.provider} at {where.origin}",
         key,

@@ -270,7 +270,8 @@ def address_remedy(url: str) -> str:
 
 
 def _model_remedy(url: str) -> str:
-    listing = url.removesuffix("/chat/completions").removesuffix("/messages")
+    address = url.partition("?")[0]
+    listing = address.removesuffix("/chat/completions").removesuffix("/messages")
     return f"set the option `model` to a name that {listing}/models lists"
 
 

@@ -22,7 +22,7 @@ from socratic_bench.scoring.answer_notes import SPLIT
 from socratic_bench.scoring.exchange import Status
 from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat
-from socratic_runner.models.http.client import Wire, open_connection, require_key
+from socratic_runner.models.http.client import Wire, call_headers, open_connection, require_key
 from socratic_runner.models.http.keys import Key
 from socratic_runner.models.http.problems import parse
 from socratic_runner.models.http.reading import Aside, Count, Event, Name, ReplyReading
@@ -257,7 +257,7 @@ def open_client(model: TutorModel, access: Access) -> ModelClient:
     preset = cast("OpenAISpec", spec_of(model)).preset
     wire = Wire(
         path="/chat/completions",
-        headers=_headers,
+        headers=partial(_headers, options),
         body=partial(_body, options.name_at_service(model), preset, options),
         reading=OpenAIReading,
         streamed=options.stream,
@@ -265,8 +265,9 @@ def open_client(model: TutorModel, access: Access) -> ModelClient:
     return open_connection(model, access, wire)
 
 
-def _headers(key: Key | None) -> dict[str, str]:
-    return {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
+def _headers(options: OpenAIOptions, key: Key | None) -> dict[str, str]:
+    usual = {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
+    return call_headers(options, usual, key)
 
 
 def _body(name: str, preset: Preset, options: OpenAIOptions, question: Question) -> dict[str, Any]:

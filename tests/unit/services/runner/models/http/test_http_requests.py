@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from socratic_bench.domain.experiment.manifest import Parameters, TutorModel
-from socratic_bench.providers.endpoints import ANYWHERE
+from socratic_bench.errors import ModelUnusable
+from socratic_bench.providers.endpoints import ANYWHERE, Endpoint, Endpoints, KeySource
 from socratic_bench.testing.samples import EARLIER, a_question
 from socratic_runner.models.http.client import HttpClient, Wire
 from socratic_runner.models.registry import open_client
+from tests.servers.providers.raw_server import Request, response, serving
 
 PARAMETERS = Parameters(max_tokens=321, temperature=0.4, top_p=0.9)
 QUESTION = a_question(turn=2, parameters=PARAMETERS)
@@ -113,3 +118,36 @@ def test_the_limit_of_tokens_can_be_called_otherwise():
     body = sent("openai-compatible/m", max_tokens_field="max_completion_tokens")
     assert body["max_completion_tokens"] == 321
     assert "max_tokens" not in body
+
+
+@pytest.mark.parametrize(
+    ("provider", "usual"), [("vllm", "authorization"), ("anthropic", "x-api-key")]
+)
+async def test_the_key_goes_into_the_named_header_and_the_query_stays_behind_the_path(
+    monkeypatch: pytest.MonkeyPatch, provider: str, usual: str
+):
+    monkeypatch.setenv("OUR_KEY", "0123456789abcdef")
+    headers: JsonValue = {"X-Team": "tutors, all"}
+
+    async def refuse(request: Request, writer: asyncio.StreamWriter) -> None:
+        body = json.dumps({"error": f"no {request.headers['api-key']}"}).encode()
+        writer.write(response("401 Unauthorized", body, "Content-Type: application/json"))
+
+    async with serving(refuse) as server:
+        ours = Endpoint("ours", server.address, KeySource(variable="OUR_KEY"))
+        model = TutorModel(
+            id=f"{provider}/m",
+            base_url=f"{server.address}/openai/deployments/m/?api-version=2024-10-21",
+            endpoint="ours",
+            options={"stream": False, "key_header": "api-key", "headers": headers},
+        )
+        client = open_client(model, endpoints=Endpoints((ours,)))
+        with pytest.raises(ModelUnusable) as refused:
+            await client.ask(QUESTION)
+        await client.close()
+        [request] = server.requests
+    assert request.line.startswith("POST /openai/deployments/m/")
+    assert request.line.endswith("?api-version=2024-10-21 HTTP/1.1")
+    assert request.headers["x-team"] == "tutors, all"
+    assert (request.headers["api-key"], usual in request.headers) == ("0123456789abcdef", False)
+    assert "0123456789abcdef" not in str(refused.value)
