@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.scenario import LONGEST_NAME, Scenario
@@ -23,9 +23,14 @@ _WITH_OPTIONS_OF_THEIR_OWN: Final = {"models": "--model", "scenarios": "--scenar
 _TEXTS: Final = frozenset({"name", "notes", "occasion", "profile", "system_prompt"})
 """Fields whose values are texts, whatever they look like: a commit may be `12e45`."""
 
-_VARIABLE: Final = re.compile(r"\$\{([^{}]*)\}")
+_VARIABLE: Final = re.compile(r"\$\{((?:(?!:-)[^{}])*)(?::-([^{}]*))?\}")
+"""`${NAME}`, or `${NAME:-text}` with the text for a variable that is not set."""
+
 _WITH_VARIABLES: Final = ("name", "notes", "occasion")
+_OF_A_MODEL: Final = ("id", "name", "base_url")
 """The fields in which `${NAME}` stands for a variable. A prompt may hold a dollar sign."""
+
+_ROLES: Final = ("use_llm_exploratory", "student")
 
 _SECRET: Final = re.compile(
     r"KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH|COOKIE|SESSION|DSN|URL|_PAT$|^PAT$", re.IGNORECASE
@@ -156,7 +161,8 @@ def with_variables(
     mistakes: Mistakes,
     but: Collection[str] = (),
 ) -> Node:
-    """Return the configuration with `${NAME}` replaced in its name, notes and occasion.
+    """Return the configuration with `${NAME}` replaced in its name, notes and occasion, and in the
+    id, name and base_url of each model; any other field of a model refuses it.
 
     Fields in `but` stay: the command line replaces them, and the shell has read their variables.
     `variables` of None forbids them, for a configuration that came from elsewhere. What is stored
@@ -164,41 +170,95 @@ def with_variables(
     mistake.
     """
     fields = dict(root.fields or {})
-    keys = _key_variables(root)
+    reading = _Reading(variables, _key_variables(root), mistakes)
     for name in _WITH_VARIABLES:
-        node = fields.get(name)
-        if node is None or name in but or "$" not in str(node.value):
-            continue
-        text, problem = _replaced(str(node.value), variables, keys)
-        if problem is not None:
-            mistakes.add(node.place, problem)
-            del fields[name]
-        else:
-            fields[name] = Node(node.place, text)
+        if name in fields and name not in but:
+            read = reading.text(fields[name])
+            fields.pop(name) if read is None else fields.update({name: read})
+    if "models" in fields:
+        fields["models"] = reading.models(fields["models"])
+    for role in _ROLES:
+        if role in fields:
+            fields[role] = reading.role(fields[role])
     return root.with_fields(fields)
+
+
+class _Reading(NamedTuple):
+    """Replaces variables in nodes."""
+
+    variables: Mapping[str, str] | None
+    keys: Collection[object]
+    mistakes: Mistakes
+
+    def text(self, node: Node, but: str = "") -> Node | None:
+        """Return the text with the values of variables, or None after a mistake.
+
+        `but` is a part of the names of secrets that this text may have.
+        """
+        if not isinstance(node.value, str) or "$" not in node.value:
+            return node
+        for variable in _VARIABLE.finditer(node.value):
+            problem = self._problem(*variable.groups(), but=but)
+            if problem is not None:
+                self.mistakes.add(node.place, f"${{{variable[1]}}} {problem}")
+                return None
+        values = self.variables or {}
+        read = _VARIABLE.sub(lambda found: values.get(found[1]) or found[2] or "", node.value)
+        return Node(node.place, read)
+
+    def _problem(self, name: str, default: str | None, *, but: str) -> str | None:
+        if self.variables is None:
+            return "stands for a variable, which the command alone reads"
+        if _SECRET.search(name.replace(but, "")) or name in self.keys:
+            return "may be a secret, and would be stored"
+        if not self.variables.get(name) and default is None:
+            return "is not set in the environment"
+        return None
+
+    def models(self, node: Node) -> Node:
+        """Return a list of models with their variables read."""
+        if not isinstance(node.value, list):
+            return node
+        return Node(node.place, [self.model(each) for each in node.value])
+
+    def role(self, node: Node) -> Node:
+        """Return the grader or the student with the variables of its model read."""
+        model = node.entry("model")
+        if node.fields is None or model is None:
+            return node
+        return node.with_fields({**node.fields, "model": self.model(model)})
+
+    def model(self, node: Node) -> Node:
+        """Return a model, or its id alone, with its variables read."""
+        if node.fields is None:
+            return self.text(node) or node
+        fields = dict(node.fields)
+        for name, field_ in node.fields.items():
+            if name in _OF_A_MODEL:
+                # The check of a base URL finds a password in it.
+                read = self.text(field_, but="URL" if name == "base_url" else "")
+                fields[name] = read or field_
+            elif name != "system_prompt":
+                self._refuse(field_)
+        return node.with_fields(fields)
+
+    def _refuse(self, node: Node) -> None:
+        value = node.value
+        for each in value.values() if isinstance(value, dict) else ():
+            self._refuse(each)
+        for each in value if isinstance(value, list) else ():
+            self._refuse(each)
+        if isinstance(value, str) and (found := _VARIABLE.search(value)):
+            where = f"variables stand in {', '.join(_WITH_VARIABLES)} and a model's "
+            where += ", ".join(_OF_A_MODEL)
+            self.mistakes.add(node.place, f"${{{found[1]}}} is not read here: {where}")
 
 
 def _key_variables(root: Node) -> set[object]:
     """Return the variables that the configuration names for keys."""
     models = root.entry("models")
     entries = list(models.value) if models is not None and isinstance(models.value, list) else []
-    roles = (root.at((role, "model")) for role in ("use_llm_exploratory", "student"))
+    roles = (root.at((role, "model")) for role in _ROLES)
     entries += (each for each in roles if each is not None)
     named = (entry.at(("options", KEY_OPTION)) for entry in entries)
     return {node.value for node in named if node is not None and isinstance(node.value, str)}
-
-
-def _replaced(
-    text: str, variables: Mapping[str, str] | None, keys: Collection[object]
-) -> tuple[str, str | None]:
-    """Return the text with the values of variables, and what is wrong with one of them."""
-    names: Sequence[str] = _VARIABLE.findall(text)
-    for name in names:
-        if variables is None:
-            return text, f"${{{name}}} stands for a variable, which the command alone reads"
-        if _SECRET.search(name) or name in keys:
-            return text, f"${{{name}}} may be a secret, and would be stored"
-        if not variables.get(name):
-            return text, f"${{{name}}} is not set in the environment"
-    values = variables or {}
-    return _VARIABLE.sub(lambda match: values[match[1]], text), None

@@ -56,3 +56,48 @@ def test_a_part_takes_no_name_from_the_whole_experiment_and_a_note_says_so():
 def test_a_wrong_choice_names_the_option_and_the_likely_one(changes: Changes, told: str):
     (sentence,) = mistakes_of(WHOLE, changes=changes)
     assert told in sentence
+
+
+def test_variables_stand_where_a_plan_may_hold_them():
+    text = """\
+name: ${BRANCH:-local} ${NIGHT:-}x
+system_prompt: Ask about ${NIGHT}.
+models:
+- reference/${TUTOR}
+- {id: "reference/${TUTOR}@2", name: "${TUTOR}", base_url: "${T_URL}/v1", system_prompt: '$${A}'}
+use_llm_exploratory: {model: "bedrock/${GRADER:-haiku}"}
+"""
+    values = {"NIGHT": "n1", "TUTOR": "hedger", "T_URL": "http://127.0.0.1"}
+    plan = config_of(text, variables=values).manifest
+    first, second = plan.models
+    assert (plan.name, plan.system_prompt) == ("local n1x", "Ask about ${NIGHT}.")
+    assert (first.id, second.id, second.name) == (
+        "reference/hedger",
+        "reference/hedger@2",
+        "hedger",
+    )
+    assert (second.base_url, second.system_prompt) == ("http://127.0.0.1/v1", "$${A}")
+    assert plan.use_llm_exploratory
+    assert plan.use_llm_exploratory.model.id == "bedrock/haiku"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("occasion: ${NIGHT}", "line 2, occasion: ${NIGHT} is not set in the environment"),
+        ("models: ['reference/${M}']", "line 2, models[0]: ${M} is not set in the environment"),
+        ("models: [{id: reference/x, name: '${A_KEY:-x}'}]", "${A_KEY} may be a secret, and would"),
+        ("models: [{id: reference/x, name: '${A_URL}'}]", "${A_URL} may be a secret, and would"),
+        (
+            "models: [{id: reference/x, options: {extra_body: {user: ['${USER}']}}}]",
+            (
+                "line 2, models[0].options.extra_body.user[0]: ${USER} is not read here: variables "
+                "stand in name, notes, occasion and a model's id, name, base_url"
+            ),
+        ),
+    ],
+)
+def test_a_variable_is_never_stored_as_its_name_nor_with_a_secret(line: str, told: str):
+    others = "" if line.startswith("models") else "models: [reference/x]"
+    (sentence,) = mistakes_of(f"{others}\n{line}", variables={"USER": "ann", "A_KEY": "1"})
+    assert told in sentence
