@@ -51,7 +51,8 @@ Each message says what is wrong, where, and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -82,12 +83,46 @@ class Mistake:
         return f"{self.place}: {self.problem}"
 
 
+_INDEX: Final = re.compile(r"\[\d+\]")
+
+FEWEST_ALIKE: Final = 3
+"""Equal mistakes in so many entries of a list become one sentence."""
+
+
+def _sentences(mistakes: Sequence[Mistake]) -> Iterator[str]:
+    """Yield each mistake; equal ones of many entries once, with their lines and their number."""
+    kinds = [_kind(each) for each in mistakes]
+    alike: dict[tuple[str, str, str], list[Mistake]] = {}
+    for kind, each in zip(kinds, mistakes, strict=True):
+        alike.setdefault(kind, []).append(each)
+    for kind, each in zip(kinds, mistakes, strict=True):
+        if len(alike[kind]) < FEWEST_ALIKE:
+            yield str(each)
+        elif each is alike[kind][0]:
+            yield _of_all(kind, [other.line for other in alike[kind]])
+
+
+def _kind(mistake: Mistake) -> tuple[str, str, str]:
+    """Return the file, the path without indices, and the problem of a mistake."""
+    file, line, path = mistake.place.partition(f" line {mistake.line}")
+    if not line:
+        file, path = "", file
+    return file, _INDEX.sub("[*]", path), mistake.problem
+
+
+def _of_all(kind: tuple[str, str, str], lines: Sequence[int | None]) -> str:
+    file, path, problem = kind
+    first, last = lines[0], lines[-1]
+    where = "" if not file else f" line {first}" if first == last else f" lines {first} to {last}"
+    return f"{file}{where}{path}: {problem} ({len(lines)} times)"
+
+
 class InvalidConfig(InvalidInput):
     """A benchmark configuration that cannot be run, with every mistake found in it."""
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         self.mistakes = tuple(mistakes)
-        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+        super().__init__("\n".join(_sentences(self.mistakes)))
 
 
 class InvalidSettings(InvalidInput):

@@ -43,6 +43,12 @@ _OF_THE_WHOLE: Final = {
     "union_tag_not_found": "has no {discriminator}",
     "union_tag_invalid": "has an unknown {discriminator}: {tag:.60}",
 }
+_OTHER_WORDS: Final = {
+    **dict.fromkeys(("question", "input", "text", "message", "instruction", "query"), "prompt"),
+    **dict.fromkeys(("category", "subject", "topic", "group", "kind", "type"), "dimension"),
+}
+"""Words of other tools for fields of ours."""
+
 _SHORTEST_PART: Final = 4
 """Letters of a name that may be a part of another name, at least: `prompt` of `system_prompt`."""
 
@@ -118,7 +124,8 @@ def _number(bound: float | Decimal) -> str:
 
 def unknown_field(name: str, known: Collection[str]) -> str:
     """Return the problem of an unknown field, with the similar field or with all known ones."""
-    if meant := close_match(name, known):
+    meant = close_match(name, known) or _OTHER_WORDS.get(name.lower())
+    if meant is not None and meant in known:
         return f"unknown field; did you mean `{meant}`?"
     there_are = f"; there are {', '.join(f'`{field}`' for field in known)}" if known else ""
     return f"unknown field{there_are}"

@@ -118,7 +118,7 @@ def test_every_broken_line_of_a_file_is_told_at_once(tmp_path):
         'mine.jsonl line 2, column 47: not valid JSON: expected value, not "}"',
         "mine.jsonl line 3, prompt: must be text, not 4: put it in quotes",
         'mine.jsonl line 5, id: scenario "mine" is listed more than once',
-        'mine.jsonl line 6, prompt: is missing, and "c" is not in socratic-15',
+        "mine.jsonl line 6, prompt: is missing, and its id is not in socratic-15",
         "mine.jsonl line 6, promt: unknown field; did you mean `prompt`?",
         (
             "mine.jsonl line 7: must be a pack, the id of a scenario of socratic-15, or a mapping "

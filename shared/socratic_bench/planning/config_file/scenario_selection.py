@@ -274,7 +274,7 @@ class ScenarioSelection:
         if known := pack_by_id().get(name):
             written = Node.of(known.model_dump(mode="json"), entry.place).fields or {}
             return validate(Scenario, entry.with_fields({**written, **fields}), self.mistakes)
-        problem = f"is missing, and {shown(name)} {_not_in_the_pack(name)}"
+        problem = f"is missing, and {_not_in_the_pack(name)}"
         self.mistakes.add(entry.place_of(("prompt",)), problem)
         validate(Scenario, entry, self.mistakes, ignore_missing=True)
         return None
@@ -287,5 +287,6 @@ def pack_by_id() -> dict[str, Scenario]:
 
 def _not_in_the_pack(name: str) -> str:
     meant = close_match(name, tuple(pack_by_id()))
-    remedy = f"; did you mean {shown(meant)}?" if meant else ""
-    return f"is not in {DEFAULT_PACK}{remedy}"
+    if meant is None:
+        return f"its id is not in {DEFAULT_PACK}"  # equal words for many rows
+    return f"{shown(name)} is not in {DEFAULT_PACK}; did you mean {shown(meant)}?"

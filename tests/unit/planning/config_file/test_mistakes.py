@@ -223,7 +223,7 @@ IN_SCENARIOS = [
     ),
     (
         "scenarios:\n- id: mine\n  dimension: student",
-        'line 3, scenarios[0].prompt: is missing, and "mine" is not in socratic-15',
+        "line 3, scenarios[0].prompt: is missing, and its id is not in socratic-15",
     ),
     ("scenarios:\n- id: mine\n  prompt: Why?", "line 3, scenarios[0].dimension: is missing"),
     ("scenarios:\n- dimension: student\n  prompt: Why?", "line 3, scenarios[0].id: is missing"),
@@ -386,6 +386,21 @@ budget: cheap
         "benchmark.yaml line 7, parameters.top_p",
         "benchmark.yaml line 8, budget",
     ]
+
+
+def test_equal_mistakes_of_many_entries_are_one_sentence_with_a_guess_and_each_of_them_is_kept():
+    rows = "\n".join(f"- {{id: s{n}, dimension: d, question: P{n}?}}" for n in range(20))
+    text = f"models: [reference/x]\nrepeats: 0\nscenarios:\n{rows}\n- {{id: a}}\n- {{id: b}}"
+    with pytest.raises(InvalidConfig) as caught:
+        config_of(text)
+    missing = "is missing, and its id is not in socratic-15"
+    told = (
+        "line 2, repeats: must be 1 or more, not 0",
+        f"lines 4 to 25, scenarios[*].prompt: {missing} (22 times)",
+        "lines 4 to 23, scenarios[*].question: unknown field; did you mean `prompt`? (20 times)",
+    )
+    assert str(caught.value).splitlines() == [f"benchmark.yaml {each}" for each in told]
+    assert len(caught.value.mistakes) == 43
 
 
 def test_a_mistake_in_what_an_alias_stands_for_is_told_where_it_is_written():
