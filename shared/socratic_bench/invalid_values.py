@@ -148,9 +148,9 @@ def likely(name: str, known: Iterable[str]) -> str:
     """Return the known name that is most like `name`, as a question, or else all known ones."""
     choices = list(dict.fromkeys(known))
     if meant := close_match(name, choices):
-        return f"did you mean {shown(meant)}?"
+        return f"did you mean {quoted(meant)}?"
     more = ", \u2026" if len(choices) > MOST_CHOICES else ""
-    return f"there are: {', '.join(map(shown, choices[:MOST_CHOICES])) or 'none'}{more}"
+    return f"there are: {', '.join(map(quoted, choices[:MOST_CHOICES])) or 'none'}{more}"
 
 
 def _fields_at(kind: type[BaseModel], steps: Iterable[str | int]) -> Collection[str]:

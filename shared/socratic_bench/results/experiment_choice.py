@@ -15,6 +15,7 @@ from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import AmbiguousExperiment, InvalidInput, UnknownExperiment
+from socratic_bench.invalid_values import close_match, quoted
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.results.formats import moment
@@ -40,7 +41,8 @@ async def find_experiment(store: Experiments, wanted: str) -> Experiment:
     """
     if found := await store.experiment(wanted):
         return found
-    meant = [each for each in await store.outlines() if _is_called(each, wanted)]
+    outlines = await store.outlines()
+    meant = [each for each in outlines if _is_called(each, wanted)]
     if len(meant) > 1:
         named = ", ".join(
             f"{each.experiment_id} ({moment(each.created_at)})" for each in meant[:MOST_NAMED]
@@ -53,10 +55,12 @@ async def find_experiment(store: Experiments, wanted: str) -> Experiment:
         return found
     if ExperimentState.DELETED in (await store.states([wanted])).values():
         raise UnknownExperiment(f"experiment {wanted} was deleted")
-    raise UnknownExperiment(
-        f"there is no experiment {wanted!r} in this store: "
-        "write its id, the start of the id, its occasion or its name"
-    )
+    known = {text for each in outlines for text in (each.name, each.occasion) if text}
+    like = close_match(wanted, sorted(known))
+    remedy = "write its id, the start of the id, its occasion or its name"
+    if like is not None:
+        remedy = f"did you mean {quoted(like)}?"
+    raise UnknownExperiment(f"there is no experiment {wanted!r} in this store: {remedy}")
 
 
 def find_baseline(

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput
-from socratic_bench.invalid_values import close_match, quoted
+from socratic_bench.invalid_values import likely, quoted
 from socratic_bench.results.formats import moment, printable
-
-MOST_NAMED: Final = 5
-"""The most known names in an error about an unknown one."""
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -30,7 +27,7 @@ class Filters:
 
     # D-417: the time is that of experiments, whose outlines are in memory.
     models: tuple[str, ...] = ()
-    """The ids of the models to show; empty: all of them."""
+    """The ids of the models to show, or their names until `by_id`; empty: all of them."""
 
     dimension: str | None = None
     since: datetime | None = None
@@ -61,6 +58,15 @@ class Filters:
         begins = self.since is None or self.since <= created_at
         return begins and (self.until is None or created_at < self.until)
 
+    def by_id(self, experiments: Sequence[ExperimentOutline]) -> Filters:
+        """Return these filters with ids in place of names of models.
+
+        Raises InvalidInput for a model that none of `experiments` has.
+        """
+        if not self.models or not experiments:
+            return self
+        return replace(self, models=model_ids(self.models, experiments))
+
     def fitting(self, experiments: Sequence[ExperimentOutline]) -> Sequence[ExperimentOutline]:
         """Return the experiments that fit, which may be none.
 
@@ -68,9 +74,7 @@ class Filters:
         """
         if not self or not experiments:
             return experiments
-        for model in self.models:
-            asked = (id_ for e in experiments for id_ in e.model_ids)
-            require_known("model", model, asked, "no experiment has a")
+        model_ids(self.models, experiments)
         if self.dimension is not None:
             named = (scenario.dimension for e in experiments for scenario in e.scenarios)
             require_known("dimension", self.dimension, named, "no experiment has a")
@@ -111,6 +115,39 @@ class Filters:
 EVERYTHING: Final = Filters()
 
 
+def model_ids(wanted: Collection[str], experiments: Sequence[ExperimentOutline]) -> tuple[str, ...]:
+    """Return the ids of the models that have one of these ids or names in an experiment.
+
+    Raises InvalidInput for one that none has.
+    """
+    known = {id_ for each in experiments for id_ in each.model_ids}
+    if known.issuperset(wanted):
+        return tuple(dict.fromkeys(wanted))
+    models = {model for each in experiments for model in each.models}
+    named = sorted((each.id, each.model().display_name) for each in models)
+    return ids_called("model", wanted, named, "no experiment has a")
+
+
+def ids_called(
+    what: str,
+    wanted: Collection[str],
+    named: Sequence[tuple[str, str]],
+    told: Literal["no experiment has a", "the experiment has no"],
+) -> tuple[str, ...]:
+    """Return the ids of what has one of these ids, or else one of these names.
+
+    `named` has the ids, each with a name for people. Raises InvalidInput for an unknown one.
+    """
+    ids, found = {id_ for id_, _ in named}, dict[str, None]()
+    for each in wanted:
+        called = [each] if each in ids else [id_ for id_, name in named if name and name == each]
+        if not called:
+            known = (text for pair in named for text in pair if text)
+            require_known(what, each, known, told)
+        found |= dict.fromkeys(called)
+    return tuple(found)
+
+
 def require_known(
     what: str,
     name: str,
@@ -119,13 +156,8 @@ def require_known(
 ) -> None:
     """Raise InvalidInput, with a known name, unless `name` is one of `names`."""
     known = dict.fromkeys(names)
-    if name in known:
-        return
-    meant = close_match(name, known)
-    more = ", \u2026" if len(known) > MOST_NAMED else ""
-    there_are = f"there are: {', '.join([*known][:MOST_NAMED])}{more}"
-    remedy = f"did you mean {meant}?" if meant else there_are
-    raise InvalidInput(f"{what}: {told} {what} {name!r}; {remedy}")
+    if name not in known:
+        raise InvalidInput(f"{what}: {told} {what} {name!r}; {likely(name, known)}")
 
 
 def written_time(what: Literal["since", "until", "changed"], text: str) -> datetime:

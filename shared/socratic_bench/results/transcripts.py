@@ -17,7 +17,7 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import BrokenPlugin, UnknownProfile, UnknownRun
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.results.experiment_choice import ResultStore, scored_by
-from socratic_bench.results.filters import require_known
+from socratic_bench.results.filters import ids_called, require_known
 from socratic_bench.scoring.profiles import needs_grade
 from socratic_bench.scoring.score import Score, score
 
@@ -86,22 +86,22 @@ def chosen_runs(
 ) -> ChosenRuns:
     """Return the runs of these models, or of all without one, on what is asked.
 
+    Models and the scenario may be written by id, or by name or title.
     Raises InvalidInput for what the experiment does not have.
     """
     manifest = experiment.manifest
-    ids = [model.id for model in manifest.models]
-    for model in models:
-        require_known("model", model, ids, "the experiment has no")
-    if scenario is not None:
-        named = (each.id for each in manifest.scenarios)
-        require_known("scenario", scenario, named, "the experiment has no")
+    told: Final = "the experiment has no"
+    names = [(model.id, model.display_name) for model in manifest.models]
+    ids = ids_called("model", models, names, told)
+    titles = [(each.id, each.title) for each in manifest.scenarios]
+    asked = ids_called("scenario", () if scenario is None else (scenario,), titles, told)
     return ChosenRuns(
         experiment,
-        [id_ for id_ in ids if not models or id_ in models],
+        [each.id for each in manifest.models if not models or each.id in ids],
         [
             each
             for each in scenarios_of(experiment, dimension)
-            if scenario is None or each.id == scenario
+            if scenario is None or each.id in asked
         ],
     )
 

@@ -129,7 +129,7 @@ async def test_a_wrong_filter_is_explained_and_a_link_leads_back(store: SqlStore
     await two_weeks(store)
     page = await visit("/research.html?dimension=ethics", quiet=False)
 
-    await page.locator("#away", has_text="did you mean ethical?").wait_for()
+    await page.locator("#away", has_text='did you mean "ethical"?').wait_for()
     await page.get_by_role("link", name="Clear the filters").click()
     await page.locator(MODEL_ROWS).nth(5).wait_for()
 
@@ -157,7 +157,7 @@ async def test_cost_and_latency_are_filtered_by_dimension_and_time(
     await page.get_by_role("link", name="Clear the filters").click()
     await page.locator("#provenance", has_text="2026-W11").wait_for()
     wrong = await visit("/frontier.html?dimension=ethics", quiet=False)
-    await wrong.locator("#away", has_text="did you mean ethical?").wait_for()
+    await wrong.locator("#away", has_text='did you mean "ethical"?').wait_for()
     assert await wrong.get_by_role("link", name="Clear the filters").is_visible()
 
 

@@ -222,7 +222,7 @@ async def test_a_vector_in_one_turn_of_one_dimension_is_a_series(store: MemorySt
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ({"figure": "turns-kep"}, "a figure 'turns-kep'; did you mean turns-kept?"),
+        ({"figure": "turns-kep"}, "a figure 'turns-kep'; did you mean \"turns-kept\"?"),
         ({"turn": 5}, "turn: no experiment has a turn 5; the longest scenario has 4 turns"),
         ({"figure": TURNS_KEPT, "turn": 2}, "turns kept are those of whole runs"),
         ({"figure": TURNS_KEPT, "profile": "socratic-v1"}, "socratic-v1 counts no breaks"),

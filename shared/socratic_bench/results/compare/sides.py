@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,6 +14,7 @@ from socratic_bench.domain.aggregates.variance import VarianceSplit
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import UnknownExperiment, UnknownModel
+from socratic_bench.invalid_values import likely
 from socratic_bench.results.experiment_choice import ResultStore, find_experiment
 from socratic_bench.results.formats import printable
 from socratic_bench.results.leaderboard.answer_sentences import (
@@ -22,9 +23,6 @@ from socratic_bench.results.leaderboard.answer_sentences import (
     sentences,
 )
 from socratic_bench.scoring.profile import SAME_RULER
-
-MOST_NAMED: Final = 5
-"""The most models that an error names."""
 
 ComparedSide = tuple[str, ExperimentOutline]
 """A model's id and its experiment."""
@@ -74,9 +72,22 @@ async def find_sides(
     if experiment is not None:
         chosen = ExperimentOutline.of(await find_experiment(store, experiment))
         outlines = [chosen]
+    first, second = (_id_of(text, outlines) for text in texts)
+    texts = first, second
     both = [each for each in outlines if set(texts) <= set(each.model_ids)]
     found = [await _find_side(store, both or outlines, outlines, text) for text in texts]
     return found[0], found[1]
+
+
+def _id_of(text: str, outlines: Sequence[ExperimentOutline]) -> str:
+    """Return the id of the model that a text names in the newest experiment with it, or the text.
+
+    The text may be an id, and may name an experiment.
+    """
+    if any(text in each.model_ids for each in outlines):
+        return text
+    models = (model for each in outlines for model in each.models)
+    return next((each.id for each in models if each.model().display_name == text), text)
 
 
 async def _find_side(
@@ -90,13 +101,13 @@ async def _find_side(
     model, at, named = text.rpartition("@")
     if at:
         outline = ExperimentOutline.of(await find_experiment(store, named))
+        model = _id_of(model, [outline])
         if model in outline.model_ids:
             return model, outline
-        raise UnknownModel(_unknown(model, f"experiment {named}", outline.model_ids))
+        raise UnknownModel(_unknown(model, f"experiment {named}", [outline]))
     if named_experiment := await _experiment_called(store, text):
         return _only_model(text, named_experiment), named_experiment
-    known = dict.fromkeys(id_ for outline in outlines for id_ in outline.model_ids)
-    raise UnknownModel(_unknown(text, "this store" if len(outlines) != 1 else "it", list(known)))
+    raise UnknownModel(_unknown(text, "this store" if len(outlines) != 1 else "it", outlines))
 
 
 async def _experiment_called(store: ResultStore, text: str) -> ExperimentOutline | None:
@@ -117,9 +128,10 @@ def _only_model(text: str, experiment: ExperimentOutline) -> str:
     )
 
 
-def _unknown(model: str, where: str, known: Sequence[str]) -> str:
-    named = ", ".join(known[:MOST_NAMED]) + (", \u2026" if len(known) > MOST_NAMED else "")
-    return f"there is no model {model!r} in {where}; there are: {named or 'none'}"
+def _unknown(model: str, where: str, outlines: Sequence[ExperimentOutline]) -> str:
+    models = dict.fromkeys(each for outline in outlines for each in outline.models)
+    known = (text for each in models for text in (each.id, each.model().display_name))
+    return f"there is no model {model!r} in {where}; {likely(model, known)}"
 
 
 class EquivalenceFigures(BaseModel):

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.errors import InvalidInput
 from socratic_bench.results.fidelity.fidelity import fidelity
+from socratic_bench.results.filters import ids_called
 from socratic_bench.results.formats import figure, printable
 from socratic_bench.results.gate.baseline_checks import against_baseline
 from socratic_bench.results.gate.falls import (
@@ -155,13 +156,16 @@ def _fresh(
 def _named(
     comparison: ModelComparison, least_of: Mapping[str, float]
 ) -> list[tuple[ModelFigures, float]]:
-    by_id = {model.model_id: model for model in comparison.models}
-    if unknown := next((model_id for model_id in least_of if model_id not in by_id), None):
-        raise InvalidInput(
-            f"--fail-under: the experiment has no model {unknown!r}; it has: "
-            f"{', '.join(sorted(by_id))}"
-        )
-    return [(by_id[model_id], least) for model_id, least in least_of.items()]
+    models = {each.model_id: each for each in comparison.models}
+    names = [(id_, each.model_name) for id_, each in models.items()]
+    found = []
+    for wanted, least in least_of.items():
+        try:
+            ids = ids_called("model", (wanted,), names, "the experiment has no")
+        except InvalidInput as error:
+            raise InvalidInput(f"--fail-under: {error}") from None
+        found += [(models[id_], least) for id_ in ids]
+    return found
 
 
 def _overall(

@@ -251,6 +251,7 @@ async def select_among(
     known: KnownPools | None = None,
 ) -> Selection:
     """Select what belongs together as `select` does, of these experiments, newest first."""
+    filters = filters.by_id(experiments)
     candidates = filters.fitting(experiments)
     chosen = (experiment, profile, filters, known)
     first = selected = await _select(store, candidates, *chosen)

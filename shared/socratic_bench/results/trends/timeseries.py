@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from socratic_bench.domain.experiment.outline import ExperimentOutline, ModelOutline
 from socratic_bench.domain.identifiers import run_id
-from socratic_bench.errors import UnknownModel
+from socratic_bench.errors import InvalidInput, UnknownModel
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.results.cache.pools import own_answers
@@ -33,7 +33,7 @@ from socratic_bench.results.fidelity.fidelity import (
 )
 from socratic_bench.results.fidelity.figures import LostRuns
 from socratic_bench.results.fidelity.text_formats import DEPARTS, LAPSE
-from socratic_bench.results.filters import EVERYTHING, Filters
+from socratic_bench.results.filters import EVERYTHING, Filters, model_ids
 from socratic_bench.results.trends.changes import (
     BenchmarkPart,
     Change,
@@ -212,9 +212,8 @@ async def timeseries(
     """
     choice = FigureChoice(figure, turn, filters.dimension)
     every = await store.outlines()
+    model = None if model is None else _id_called(model, every)
     asking = [each for each in every if model is None or model in each.model_ids]
-    if model is not None and not asking:
-        raise UnknownModel(f"no experiment of this store has a model {model!r}")
     asking = list(replace(filters, models=()).fitting(asking))
     figures = await _known_figures(store, asking[:MOST_POINTS], profile)
     if choice.is_turns_kept:
@@ -259,6 +258,14 @@ class Chosen(NamedTuple):
 
     choice: FigureChoice
     changed: datetime | None
+
+
+def _id_called(model: str, experiments: Sequence[ExperimentOutline]) -> str:
+    """Return the id of a model that is written by id or name. Raises UnknownModel."""
+    try:
+        return model_ids((model,), experiments)[0]
+    except InvalidInput as error:
+        raise UnknownModel(str(error)) from None
 
 
 async def _known_figures(

@@ -62,5 +62,5 @@ def test_a_dimension_models_and_a_time_filter_the_table(tmp_path: Path) -> None:
     assert none.stdout == ""
     assert none.stderr.strip().endswith("No experiment fits.")
     assert [each.returncode for each in wrong] == [2, 2, 2]
-    assert "did you mean ethical?" in wrong[0].stderr
+    assert 'did you mean "ethical"?' in wrong[0].stderr
     assert "a date such as" in wrong[2].stderr

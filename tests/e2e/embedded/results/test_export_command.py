@@ -101,4 +101,4 @@ def test_models_and_a_dimension_filter_the_records(finished: Terminal) -> None:
     assert {record["dimension"] for record in records} == {"ethical"}
     wrong = finished.run("export", "spring", "--model", "reference/socrates")
     assert wrong.returncode == 2
-    assert "did you mean reference/socratic?" in wrong.stderr
+    assert 'did you mean "reference/socratic"?' in wrong.stderr

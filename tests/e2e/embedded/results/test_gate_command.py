@@ -92,7 +92,7 @@ def test_a_threshold_of_a_model_replaces_that_of_all(terminal: Terminal) -> None
         (("--fail-under", "high"), "write 0.6, or MODEL=0.6"),
         (("--fail-under", "1.5"), "no score from 0 to 1"),
         (("--fail-under", "0.5", "--fail-under", "0.6"), "one SCORE for all models"),
-        (("--fail-under", "gpt=0.5"), "has no model 'gpt'; it has: reference/lecturer"),
+        (("--fail-under", "gpt=0.5"), "has no model 'gpt'; there are: "),
         (("--max-drop", "0.1"), "--max-drop needs --baseline"),
         (("--baseline", "nowhere"), "there is no experiment 'nowhere'"),
     ],

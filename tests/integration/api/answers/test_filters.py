@@ -156,7 +156,7 @@ async def test_runs_scenarios_scores_and_exports_are_those_of_the_dimension(
 
 @pytest.mark.usefixtures("weeks")
 async def test_a_dimension_that_the_experiment_lacks_is_422_and_named(client: httpx.AsyncClient):
-    lacks = "dimension: the experiment has no dimension 'ethics'; did you mean ethical?"
+    lacks = "dimension: the experiment has no dimension 'ethics'; did you mean \"ethical\"?"
     for name in ("detailed-results", "scenario-scores", "scenarios", "export"):
         answer = await client.get(f"/api/{name}", params={"dimension": "ethics"})
         assert (answer.status_code, answer.json()["detail"]) == (422, lacks), name

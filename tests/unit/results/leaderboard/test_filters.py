@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Final
 
 import pytest
 
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput
-from socratic_bench.results.filters import EVERYTHING, Filters, written_time
+from socratic_bench.results.filters import EVERYTHING, Filters, ids_called, written_time
 from tests.dashboard.seeding import MONDAY, experiment, tutors
 
 DAY = timedelta(days=1)
@@ -46,12 +47,21 @@ def test_an_experiment_fits_that_asks_one_of_the_models():
     assert fitting(Filters(models=(newest, tutors(3)[-1].id))) == ["0", "1", "2"]
 
 
+def test_a_model_is_called_by_its_id_or_by_the_name_that_tables_show():
+    named = [("a/x", "asker (ask)"), ("a/y", "a/x"), ("a/z", "asker (ask)")]
+    told: Final = "the experiment has no"
+    assert ids_called("model", ["asker (ask)"], named, told) == ("a/x", "a/z")
+    assert ids_called("model", ["a/x"], named, told) == ("a/x",)
+    with pytest.raises(InvalidInput, match=r'did you mean "asker \(ask\)"'):
+        ids_called("model", ["asker (as"], named, told)
+
+
 @pytest.mark.parametrize(
     ("filters", "told"),
     [
-        (Filters(models=("provider-1/tutr-1",)), "model 'provider-1/tutr-1'; did you mean pro"),
-        (Filters(dimension="ethics"), "dimension 'ethics'; did you mean ethical?"),
-        (Filters(dimension="x"), "dimension 'x'; there are: ambiguous, ethical, student"),
+        (Filters(models=("provider-1/tutr-1",)), "model 'provider-1/tutr-1'; did you mean \"pro"),
+        (Filters(dimension="ethics"), "dimension 'ethics'; did you mean \"ethical\"?"),
+        (Filters(dimension="x"), 'dimension \'x\'; there are: "ambiguous", "ethical", '),
     ],
 )
 def test_a_name_that_no_experiment_has_is_a_mistake_and_the_known_ones_are_named(
