@@ -86,7 +86,7 @@ class Benchmark:
 
     clock: Clock = field(default_factory=SystemClock)
     on_progress: Callable[[Progress], Awaitable[None]] | None = None
-    """Called a few times a second during work."""
+    """Called a few times a second during work, and with the progress at its end."""
 
     on_wait: Callable[[Exception | None], None] | None = None
     """Called as often with the trouble that work waits for; with None without one."""
@@ -131,6 +131,9 @@ class Benchmark:
         progress = await self.store.progress(experiment_id)
         if progress.done >= progress.planned:
             await self.store.complete(experiment_id, self.clock.now())
+        if self.on_progress is not None:
+            with suppress(StoreUnavailable):
+                await self.on_progress(progress)
         return BenchmarkResult(
             experiment=experiment,
             progress=progress,

@@ -220,8 +220,9 @@ async def run(
 
     `config` is a file, or a mapping of the same shape whose paths are relative to the working
     folder. `store` is an address or the path of a database file; None is SOCRATIC_STORE_URL, or
-    socratic-bench.db in the working folder. `on_progress` is called a few times a second. `fresh`
-    reuses no answers of other experiments, `retry_failed` asks failed runs once more.
+    socratic-bench.db in the working folder. `on_progress` is called a few times a second, and at
+    the end. `fresh` reuses no answers of other experiments, `retry_failed` asks failed runs once
+    more.
 
     The same call again continues an interrupted benchmark. A cancelled call begins no further model
     call, stores the calls in flight and then raises CancelledError; a second cancellation ends it

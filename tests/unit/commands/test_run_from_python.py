@@ -13,6 +13,7 @@ import pytest
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import InvalidConfig, MissingExtra
+from socratic_bench.ports.stores.experiments import Progress
 from socratic_cli import run
 from socratic_cli.benchmark_run import StoreInUse
 from tests.waiting import waiting_for
@@ -53,8 +54,10 @@ async def only_experiment(path):
 
 
 async def test_it_gives_every_response_with_its_scores_in_the_order_of_the_plan(tmp_path):
-    result = await run(SMALL, store=tmp_path / "n.db")
+    told: list[Progress] = []
+    result = await run(SMALL, store=tmp_path / "n.db", on_progress=told.append)
     assert result.finished
+    assert told[-1] == result.progress
     assert (result.failures, result.dead_letters) == ((), ())
     assert [(row.repeat, row.scenario, row.model) for row in result.responses] == [
         (repeat, scenario, model)
