@@ -4,9 +4,11 @@ import subprocess
 import sys
 
 import pytest
+from click.shell_completion import ShellComplete
 
 import socratic_bench
 from socratic_cli.cli import COMMANDS, load_command
+from socratic_cli.cli import socratic_bench as command
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -36,3 +38,9 @@ def test_the_library_gives_what_it_lists_and_nothing_else():
     )
     with pytest.raises(AttributeError, match="'socratic_bench' has no attribute 'scores'"):
         _ = socratic_bench.scores
+
+
+def test_a_shell_completes_commands_and_their_options():
+    shell = ShellComplete(command, {}, "socratic-bench", "_SOCRATIC_BENCH_COMPLETE")
+    assert [each.value for each in shell.get_completions([], "lead")] == ["leaderboard"]
+    assert [each.value for each in shell.get_completions(["run"], "--sc")] == ["--scenario"]
