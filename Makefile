@@ -75,7 +75,7 @@ up-local: $(VENV)/.runtime $(if $(filter sqs,$(BROKER)),$(SERVERS)/.emulator) ##
 test: $(TEST_SETUP) ## Set up and run all checks and all tests but the long ones
 	@sh tests/run_stages.sh short $(BIN)
 
-test-all: test ## The same and the long tests: chaos, kills, real models, every example
+test-all: $(TEST_SETUP) ## The same with all long tests: chaos, kills, real models, every example
 	@sh tests/run_stages.sh long $(BIN)
 
 test-aws: $(TEST_SETUP) $(AWS)/.ready ## Test what deploys to AWS: packages, templates, functions, a deployment to an emulator

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Called by `make test` as `run_stages.sh short BIN`, and by `make test-all` with `long` after that;
-# BIN is the virtual environment's folder of programs.
+# Called by `make test` as `run_stages.sh short BIN`, and by `make test-all` with `long`; BIN is the
+# virtual environment's folder of programs.
 #
 # A stage that needs a big tool or a server runs where it is found and says so where it is not;
 # with CI=true a missing one fails.
@@ -22,30 +22,28 @@ fi
 say() { printf '\n== %s\n' "$1" >&2; }
 
 case "$length" in
-  short)
-    say "the dashboard's pages"
-    required=""
-    [ "${CI:-}" != true ] || required=--required
-    # shellcheck disable=SC2086 # no word where nothing is required
-    "$python" services/api/dashboard/build.py $required
-    say "format, lint, types, import boundaries; of the dashboard's sources too"
-    # mypy leaves a core idle, and each process of tests would compile all of them anew.
-    "$python" -m pytest --collect-only --quiet --ignore=tests/aws >/dev/null 2>&1 &
-    compiling=$!
-    make --no-print-directory check || { kill "$compiling"; exit 1; }
-    wait "$compiling" || true # the tests themselves tell why
-    say "tests"
-    chosen="not long"
-    ;;
-  long)
-    say "long tests"
-    chosen="long or two_lengths"
-    ;;
+  short) chosen="not long" ;;
+  long) chosen="" ;;
   *)
     echo "usage: run_stages.sh short|long BIN" >&2
     exit 2
     ;;
 esac
+
+say "the dashboard's pages"
+required=""
+[ "${CI:-}" != true ] || required=--required
+# shellcheck disable=SC2086 # no word where nothing is required
+"$python" services/api/dashboard/build.py $required
+
+say "format, lint, types, import boundaries; of the dashboard's sources too"
+# mypy leaves a core idle, and each process of tests would compile all of them anew.
+"$python" -m pytest --collect-only --quiet --ignore=tests/aws >/dev/null 2>&1 &
+compiling=$!
+make --no-print-directory check || { kill "$compiling"; exit 1; }
+wait "$compiling" || true # the tests themselves tell why
+
+say "tests"
 export SOCRATIC_TEST_LENGTH="$length"
 exec "$python" -m tests.verdict -m "$chosen" --ignore=tests/aws \
   --numprocesses=auto --dist=loadgroup --durations=20 --durations-min=1
