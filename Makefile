@@ -80,8 +80,9 @@ test-all: $(TEST_SETUP) ## The same with all long tests: chaos, kills, real mode
 
 test-aws: $(TEST_SETUP) $(AWS)/.ready ## Test what deploys to AWS: packages, templates, functions, a deployment to an emulator
 	@$(PYTHON) $(PAGES)
-	@$(BIN)/python -m tests.verdict tests/aws --numprocesses=2 --dist=loadgroup --durations=10
-	@MYPYPATH=deploy/aws:shared $(AWS)/bin/python -m mypy --config-file deploy/aws/mypy.ini -p socratic_aws
+	@MYPYPATH=deploy/aws:shared $(AWS)/bin/python -m mypy --config-file deploy/aws/mypy.ini -p socratic_aws & types=$$!; \
+	  $(BIN)/python -m tests.verdict tests/aws --numprocesses=2 --dist=loadgroup --durations=10; code=$$?; \
+	  wait $$types && exit $$code
 
 test-one: $(TEST_SETUP) ## Run some tests one by one: T=tests/unit, or T=a_part_of_a_name
 	@$(if $(T),,echo "make test-one T=tests/unit/domain, or T=part_of_a_name" >&2; exit 2;) \
