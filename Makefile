@@ -21,6 +21,7 @@ RUNNERS ?= 1
 JUDGES ?= 1
 CURATORS ?= 1
 SEEDS ?= 10000
+LENGTH ?= short
 ROUNDS ?= 5
 ARCHITECTURE ?= arm64
 TEST_SETUP := $(VENV)/.test $(VENV)/.local-model $(SERVERS)/.ready
@@ -73,10 +74,10 @@ up-local: $(VENV)/.runtime $(if $(filter sqs,$(BROKER)),$(SERVERS)/.emulator) ##
 	@$(BIN)/python deploy/local/up.py
 
 test: $(TEST_SETUP) ## Set up and run all checks and all tests but the long ones
-	@sh tests/run_stages.sh short $(BIN)
+	@sh tests/run_stages.sh $(LENGTH) $(BIN)
 
-test-all: $(TEST_SETUP) ## The same with all long tests: chaos, kills, real models, every example
-	@sh tests/run_stages.sh long $(BIN)
+test-all: ## The same with all long tests: chaos, kills, real models, every example
+	@$(MAKE) --no-print-directory test LENGTH=long
 
 test-aws: $(TEST_SETUP) $(AWS)/.ready ## Test what deploys to AWS: packages, templates, functions, a deployment to an emulator
 	@$(PYTHON) $(PAGES)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Called by `make test` as `run_stages.sh short BIN`, and by `make test-all` with `long`; BIN is the
+# Called by `make test` as `run_stages.sh short BIN`, or with `long` for LENGTH=long; BIN is the
 # virtual environment's folder of programs.
 #
 # A stage that needs a big tool or a server runs where it is found and says so where it is not;
