@@ -300,6 +300,24 @@ REFERENCE: Final = ProviderSpec(
 LOCAL: Final = ProviderSpec(LocalOptions, _check_local, free=True)
 
 
+IMPORTED_PROVIDER: Final = "imported"
+"""The first part of the id of a tutor whose answers came with a file; the tool's name follows."""
+
+
+IMPORTED_FROM: Final = "Imported from "
+"""The beginning of the notes of an experiment with such tutors; the file and its tool follow."""
+
+
+def _refuse_imported(model: TutorModel, _: Path | None) -> None:
+    raise InvalidInput(
+        f"model {model.id}: its answers were imported from a file, and no call can ask it; name "
+        "the model itself, with its provider"
+    )
+
+
+IMPORTED: Final = ProviderSpec(Options, _refuse_imported, free=True)
+
+
 _OWN: Final = re.compile(r"https://bedrock-runtime(-fips)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?")
 """Its own origins. Other names below amazonaws.com may belong to any AWS customer."""
 

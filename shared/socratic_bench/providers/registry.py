@@ -14,7 +14,15 @@ from typing import Final
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProvider
 from socratic_bench.plugins import found
-from socratic_bench.providers.built_in import BEDROCK, HTTP_PROVIDERS, LOCAL, REFERENCE, HttpOptions
+from socratic_bench.providers.built_in import (
+    BEDROCK,
+    HTTP_PROVIDERS,
+    IMPORTED,
+    IMPORTED_PROVIDER,
+    LOCAL,
+    REFERENCE,
+    HttpOptions,
+)
 from socratic_bench.providers.key_variables import KEY_OPTION
 from socratic_bench.providers.recordings import REPLAY
 from socratic_bench.providers.spec import Destination, ProviderSpec
@@ -23,6 +31,7 @@ GROUP: Final = "socratic_bench.providers"
 
 _BUILT_IN: Final[dict[str, ProviderSpec]] = {
     "bedrock": BEDROCK,
+    IMPORTED_PROVIDER: IMPORTED,
     "local": LOCAL,
     "reference": REFERENCE,
     "replay": REPLAY,
@@ -31,8 +40,10 @@ _BUILT_IN: Final[dict[str, ProviderSpec]] = {
 
 
 def provider_names() -> tuple[str, ...]:
-    """Return the names of all providers, sorted, without loading installed ones."""
-    return tuple(sorted({*_BUILT_IN, *found(GROUP)}))
+    """Return the names of all providers that can be called, sorted, without loading installed
+    ones.
+    """
+    return tuple(sorted({*_BUILT_IN, *found(GROUP)} - {IMPORTED_PROVIDER}))
 
 
 def spec_of(model: TutorModel) -> ProviderSpec:
@@ -94,6 +105,11 @@ def is_reference(model: TutorModel) -> bool:
     """Whether the model is an archetype, no real model; False for a missing provider."""
     spec = _known(model.provider)
     return spec is not None and spec.reference
+
+
+def is_imported(model_id: str) -> bool:
+    """Whether the answers of a model came with a file, and no call asked for them."""
+    return model_id.startswith(f"{IMPORTED_PROVIDER}/")
 
 
 def is_free(model: TutorModel) -> bool:
