@@ -31,7 +31,6 @@ OPEN_WEBUI = [{"id": "1", "chat": {"history": {"messages": {}}, "currentId": "1"
 LIBRECHAT = {"conversationId": "1", "messagesTree": [{"isCreatedByUser": True, "text": "Hi"}]}
 INSPECT = {"version": 2, "status": "success", "eval": {}, "samples": []}
 PROMPTFOO = {"evalId": "e", "results": {"version": 3}, "config": {}}
-MATHDIAL = {"qid": 1, "conversation": "Teacher: (focus)Why?|EOM|Sam: So."}
 TREE = {"message_tree_id": "1", "prompt": {"text": "Hi", "replies": []}}
 
 DEBUGGING = (
@@ -79,8 +78,6 @@ YAML = "evalId: e\nresults:\n  version: 3\n  results:\n    - response:\n        
         ("a.json", json.dumps(LIBRECHAT, indent=2), "a chat export of LibreChat"),
         ("a.json", json.dumps(INSPECT, indent=2), "a log of Inspect AI"),
         ("a.json", json.dumps(PROMPTFOO), "a result file of promptfoo"),
-        ("a.jsonl", json.dumps(MATHDIAL), "a set of whole dialogues"),
-        ("a.csv", 'qid,conversation\n1,"Teacher: Why?|EOM|Sam: So."\n', "a set of whole dialogues"),
         ("a.jsonl", json.dumps(TREE), "a set of trees of messages"),
         ("a.json", "[\n {\n", "a.json: not valid JSON"),
         ("a.txt", "{\n" + ' "so": 1,\n' * 2_000, "a.txt: not valid JSON"),

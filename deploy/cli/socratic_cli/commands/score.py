@@ -18,7 +18,8 @@ from socratic_bench.scoring.profile import CANONICAL, OVERALL
 from socratic_bench.scoring.profiles import profile_named
 from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import excerpt, standard_output
-from socratic_cli.reading.transcripts import ScoredLine, UnscoredRows, scored_lines
+from socratic_cli.reading.logs import opened_log
+from socratic_cli.reading.transcripts import ScoredLine, UnscoredRows, scored_lines, scored_log
 
 
 def print_score_table(lines: Iterable[ScoredLine], vectors: Sequence[str]) -> list[str]:
@@ -91,8 +92,9 @@ def score(file: str, output: str, whole: bool, profile: str) -> None:
     """Score texts or transcripts, without a model.
 
     FILE, or standard input with -, may be plain text with one response per line, JSON Lines, a JSON
-    array or object, or CSV (.tsv: with tabs) with a header. A file that is no list of answers, such
-    as a database or a chat export, is refused.
+    array or object, or CSV (.tsv: with tabs) with a header, or any file that `socratic-bench
+    import` reads, such as a log of Inspect AI or a chat export. Another file that is no list of
+    answers, such as a database, is refused.
 
     A record has `text` (or `response`, `output`, `content`) and optionally `id`, `output_tokens`,
     `status`, `dimension`, `student_message`, `earlier_turns` (a list of {"student": …, "tutor":
@@ -105,9 +107,12 @@ def score(file: str, output: str, whole: bool, profile: str) -> None:
     """
     vectors = profile_named(profile).vectors
     left_out = UnscoredRows()
+    log = None if file == "-" or whole else opened_log(Path(file))
     with _opened(file) as lines:
-        scored = scored_lines(
-            lines, name=_name(file), whole=whole, profile=profile, left_out=left_out
+        scored = (
+            scored_lines(lines, name=_name(file), whole=whole, profile=profile, left_out=left_out)
+            if log is None
+            else scored_log(log, profile)
         )
         as_jsonl = output == "jsonl"
         problems = _print_jsonl(scored) if as_jsonl else print_score_table(scored, vectors)

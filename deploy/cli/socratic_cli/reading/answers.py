@@ -312,6 +312,20 @@ def _tokens(usage: Mapping[str, Any] | None, *, thought: bool) -> int | None:
     return whole - thoughts if thoughts <= whole else None
 
 
+def usage_of(record: Mapping[str, Any]) -> tuple[int | None, int]:
+    """Return the tokens that a record's reply read, None if unknown, and those of its thoughts."""
+    at: object = record
+    while isinstance(at, Mapping) and _usage(at) is None:
+        at = next((at[key] for key in _WRAPPERS if isinstance(at.get(key), Mapping)), None)
+    usage = (_usage(at) if isinstance(at, Mapping) else None) or {}
+    names = ("prompt_tokens", "input_tokens", "inputTokens", "promptTokenCount")
+    read = next((usage[name] for name in names if isinstance(usage.get(name), int)), None)
+    details = [usage.get("completion_tokens_details"), usage.get("output_tokens_details"), usage]
+    declared = [each.get("reasoning_tokens") for each in details if isinstance(each, Mapping)]
+    thoughts = next((each for each in declared if isinstance(each, int) and each >= 0), 0)
+    return (read if read is not None and read >= 0 else None), thoughts
+
+
 def _is_said(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 

@@ -19,11 +19,33 @@ _WRITTEN: Final = ("content", "text", "value", "parts", "refusal")
 """The keys of what a message says."""
 
 
+_QUESTIONS: Final = ("instruction", "question", "prompt")
+"""The fields that other tools have in place of `student_message`."""
+
+
+def system_prompt_of(record: Mapping[str, Any]) -> str | None:
+    """Return the system prompt of a record's chat; None if the record has no chat."""
+    chat = next((record[key] for key in CHAT_KEYS if isinstance(record.get(key), list)), None)
+    if chat is None:
+        return None
+    said = [
+        each["content"]
+        for each in chat
+        if isinstance(each, Mapping)
+        and each.get("role") in ("system", "developer")
+        and isinstance(each.get("content"), str)
+    ]
+    return "\n\n".join(said)
+
+
 def student_message_of(record: Mapping[str, Any]) -> str:
     """Return the student's message of this turn; empty if unknown. Raises TypeError unless it is a
     string.
     """
-    found = record.get("student_message", "")
+    if "student_message" not in record:
+        asked = (record.get(key) for key in _QUESTIONS)
+        return next((each for each in asked if isinstance(each, str)), "")
+    found = record["student_message"]
     if not isinstance(found, str):
         raise TypeError(f"`student_message` must be a string, not {_shown(found)}")
     return found
@@ -53,7 +75,7 @@ def student_and_turns(messages: object) -> dict[str, Any] | None:
     said = list(_said_in(messages))
     if not said or said[-1].side is not SpeakerSide.STUDENT:
         return None
-    turns = _Turns()
+    turns = ChatTurns()
     for each in said:
         turns.add(each)
     return {"student_message": turns.student, "earlier_turns": list(turns.earlier)}
@@ -66,31 +88,42 @@ def of_chat(messages: object) -> list[dict[str, Any]]:
     `student_message`, and all earlier ones the `earlier_turns`. A message without content or with
     `weight` 0 is no answer. Raises TypeError or ValueError, naming the message.
     """
-    if not isinstance(messages, list):
-        raise TypeError(f"`messages` must be a list, not {_shown(messages)}")
-    turns = _Turns()
     answers: list[dict[str, Any]] = []
-    for each in _said_in(messages):
-        if each.side is SpeakerSide.TUTOR and each.is_answer:
-            end = {} if each.status is None else {"status": each.status}
-            before = {"student_message": turns.student, "earlier_turns": list(turns.earlier)}
-            answers.append({"text": each.text, **before, **end})
-        turns.add(each)
+    for said, turns in answered_in(messages):
+        end = {} if said.status is None else {"status": said.status}
+        before = {"student_message": turns.student, "earlier_turns": list(turns.earlier)}
+        answers.append({"text": said.text, **before, **end})
     if not answers:
         raise ValueError("`messages` needs an answer: a message of role assistant with a text")
     return answers
 
 
-class _Said(NamedTuple):
+def answered_in(messages: object) -> Iterator[tuple[Said, ChatTurns]]:
+    """Yield each answer of the assistant in a chat, with the turns up to it.
+
+    The turns go on with the next answer. Raises as `of_chat`, but for a chat without an answer.
+    """
+    if not isinstance(messages, list):
+        raise TypeError(f"`messages` must be a list, not {_shown(messages)}")
+    turns = ChatTurns()
+    for each in _said_in(messages):
+        if each.side is SpeakerSide.TUTOR and each.is_answer:
+            yield each, turns
+        turns.add(each)
+
+
+class Said(NamedTuple):
     """One message of a chat."""
 
     side: SpeakerSide
     text: str
     status: Status | None
     is_answer: bool
+    message: Mapping[str, Any]
+    """As it stands in the chat."""
 
 
-class _Turns:
+class ChatTurns:
     """The turns of a chat up to a message."""
 
     def __init__(self) -> None:
@@ -102,7 +135,7 @@ class _Turns:
         """What the student said since the tutor's last answer."""
         return "\n\n".join(self._student)
 
-    def add(self, said: _Said) -> None:
+    def add(self, said: Said) -> None:
         """Go on by one message."""
         if said.side is SpeakerSide.STUDENT:
             self._student.append(said.text)
@@ -111,7 +144,7 @@ class _Turns:
             self._student = []
 
 
-def _said_in(messages: list[object]) -> Iterator[_Said]:
+def _said_in(messages: list[object]) -> Iterator[Said]:
     """Yield the messages of student and tutor that say something."""
     for number, message in enumerate(messages, 1):
         place = f"`messages` {number}"
@@ -128,8 +161,10 @@ def _said_in(messages: list[object]) -> Iterator[_Said]:
         content = content_of(written[0])
         if content is None:
             raise TypeError(f"{place} needs a `content` of text alone")
+        if message.get("tool_calls") and not content.text.strip():
+            continue
         status = Status.REFUSED if content.refused else status_of(message)
-        yield _Said(side, content.text, status, message.get("weight") != 0)
+        yield Said(side, content.text, status, message.get("weight") != 0, message)
 
 
 def _side(place: str, message: Mapping[str, Any]) -> SpeakerSide:

@@ -17,40 +17,45 @@ from socratic_cli.reading.messages import SpeakerSide, side_of
 _AS_LINES: Final = "give each answer as a JSON line with `text`, and `student_message` if known"
 
 
-class _Kind(NamedTuple):
+_BY_READER: Final = "give its name to `socratic-bench score` or `socratic-bench import`"
+
+
+class ForeignKind(NamedTuple):
     """What a file is, and what to do."""
 
     what: str
     remedy: str = _AS_LINES
+    reader: str = ""
+    """The name of its reader in `reading.logs`; empty without one."""
 
     def __str__(self) -> str:
-        return f"{self.what}, no list of answers: {self.remedy}"
+        return f"{self.what}, no list of answers: {_BY_READER if self.reader else self.remedy}"
 
 
-_LLM: Final = _Kind("the database of llm", "`llm logs -n 0 --json` prints its answers")
-_EXCEL: Final = _Kind("an Excel workbook", "save the sheet with the answers as CSV")
-_INSPECT: Final = _Kind(
-    "a log of Inspect AI", "give the `messages` of each sample as one JSON line with its `id`"
-)
-_PROMPTFOO: Final = _Kind(
-    "a result file of promptfoo", "let promptfoo write it with `-o FILE.jsonl`"
+_LLM: Final = ForeignKind("the database of llm", reader="llm-db")
+_EXCEL: Final = ForeignKind("an Excel workbook", "save the sheet with the answers as CSV")
+_INSPECT: Final = ForeignKind("a log of Inspect AI", reader="inspect-json")
+_INSPECT_EVAL: Final = ForeignKind("a log of Inspect AI", reader="inspect-eval")
+_PROMPTFOO: Final = ForeignKind("a result file of promptfoo", reader="promptfoo")
+_PROMPTFOO_YAML: Final = ForeignKind(
+    "a result file of promptfoo in YAML", "let promptfoo write it with `-o FILE.json`"
 )
 
 _BEGINNINGS: Final = (
-    (b"PAR1", _Kind("a Parquet file", "write it as JSON Lines, for example with pandas")),
-    (b"\x1f\x8b", _Kind("a gzip file", "unpack it first, for example with `gunzip`")),
-    (b"\x28\xb5\x2f\xfd", _Kind("a Zstandard file", "unpack it first, with `unzstd`")),
-    (b"BZh", _Kind("a bzip2 file", "unpack it first, with `bunzip2`")),
-    (b"\xfd7zXZ", _Kind("an xz file", "unpack it first, with `unxz`")),
-    (b"7z\xbc\xaf", _Kind("a 7z archive", "unpack it first")),
-    (b"%PDF-", _Kind("a PDF file")),
-    (b"{\\rtf", _Kind("an RTF file", "save it as plain text")),
-    (b"\xd0\xcf\x11\xe0", _Kind("an old Office file", "save it as CSV or plain text")),
+    (b"PAR1", ForeignKind("a Parquet file", "write it as JSON Lines, for example with pandas")),
+    (b"\x1f\x8b", ForeignKind("a gzip file", "unpack it first, for example with `gunzip`")),
+    (b"\x28\xb5\x2f\xfd", ForeignKind("a Zstandard file", "unpack it first, with `unzstd`")),
+    (b"BZh", ForeignKind("a bzip2 file", "unpack it first, with `bunzip2`")),
+    (b"\xfd7zXZ", ForeignKind("an xz file", "unpack it first, with `unxz`")),
+    (b"7z\xbc\xaf", ForeignKind("a 7z archive", "unpack it first")),
+    (b"%PDF-", ForeignKind("a PDF file")),
+    (b"{\\rtf", ForeignKind("an RTF file", "save it as plain text")),
+    (b"\xd0\xcf\x11\xe0", ForeignKind("an old Office file", "save it as CSV or plain text")),
 )
 _OR_PROMPTFOO: Final = f"{_AS_LINES}; promptfoo writes them with `-o FILE.jsonl`"
-_YAML_FILE: Final = _Kind("a YAML file", _OR_PROMPTFOO)
-_XML_FILE: Final = _Kind("an XML file", _OR_PROMPTFOO)
-_HTML_PAGE: Final = _Kind("an HTML page", _OR_PROMPTFOO)
+_YAML_FILE: Final = ForeignKind("a YAML file", _OR_PROMPTFOO)
+_XML_FILE: Final = ForeignKind("an XML file", _OR_PROMPTFOO)
+_HTML_PAGE: Final = ForeignKind("an HTML page", _OR_PROMPTFOO)
 _BY_NAME: Final = {
     ".yaml": _YAML_FILE,
     ".yml": _YAML_FILE,
@@ -63,27 +68,34 @@ _BY_NAME: Final = {
 
 def refuse_binary(name: str, start: bytes) -> None:
     """Raise InvalidInput if a file that begins with `start` is no text."""
+    if (kind := binary_kind(name, start)) is not None:
+        raise _refusal(name, kind)
+
+
+def binary_kind(name: str, start: bytes) -> ForeignKind | None:
+    """Return what a file that begins with `start` is; None for a text."""
     for beginning, kind in _BEGINNINGS:
         if start.startswith(beginning):
-            raise _refusal(name, kind)
+            return kind
     if start.startswith(b"SQLite format 3"):
         llm = b"_llm_migrations" in start or PurePath(name).name == "logs.db"
-        raise _refusal(name, _LLM if llm else _Kind("an SQLite database"))
+        return _LLM if llm else ForeignKind("an SQLite database")
     if start.startswith(b"PK\x03\x04"):
-        raise _refusal(name, _zip_kind(name, start))
+        return _zip_kind(name, start)
     if b"\0" in start:
-        raise _refusal(name, _Kind("a binary file", "save the answers as text in UTF-8"))
+        return ForeignKind("a binary file", "save the answers as text in UTF-8")
+    return None
 
 
-def _zip_kind(name: str, start: bytes) -> _Kind:
+def _zip_kind(name: str, start: bytes) -> ForeignKind:
     ending = PurePath(name).suffix.lower()
     if ending == ".eval" or b"_journal/" in start:
-        return _INSPECT
+        return _INSPECT_EVAL
     if ending in {".xlsx", ".xlsm", ".ods"} or b"xl/" in start:
         return _EXCEL
     if ending in {".docx", ".odt"} or b"word/" in start:
-        return _Kind("a text document", "save it as plain text, one answer per line")
-    return _Kind("a zip archive", "unpack it first")
+        return ForeignKind("a text document", "save it as plain text, one answer per line")
+    return ForeignKind("a zip archive", "unpack it first")
 
 
 _PAGE: Final = re.compile(
@@ -117,7 +129,7 @@ def refuse_foreign_text(name: str, start: str) -> None:
     if _PAGE.match(start):
         raise _refusal(name, _XML_FILE if start.lstrip()[:5] == "<?xml" else _HTML_PAGE)
     if _TAGGED.search(start):
-        raise _refusal(name, _Kind("a dialogue with tags (`<dialogue>`)"))
+        raise _refusal(name, ForeignKind("a dialogue with tags (`<dialogue>`)"))
     if (kind := _BY_NAME.get(PurePath(name).suffix.lower())) is not None:
         raise _refusal(name, kind)
     element = _ELEMENT.match(start)
@@ -128,13 +140,15 @@ def refuse_foreign_text(name: str, start: str) -> None:
     ):
         raise _refusal(name, _XML_FILE)
     if _YAML.search(start):
-        raise _refusal(name, _PROMPTFOO)
+        raise _refusal(name, _PROMPTFOO_YAML)
     if "|EOM|" in start:
-        raise _refusal(name, _Kind("a file of whole dialogues (turns parted by `|EOM|`)"))
+        raise _refusal(name, ForeignKind("a file of whole dialogues (turns parted by `|EOM|`)"))
     if _is_copied(start):
-        raise _refusal(name, _Kind("a chat copied from a page (`You said:`)"))
+        raise _refusal(name, ForeignKind("a chat copied from a page (`You said:`)"))
     if _is_markdown_chat(start):
-        raise _refusal(name, _Kind("a chat in Markdown", f"{_AS_LINES}; llm: `llm logs --json`"))
+        raise _refusal(
+            name, ForeignKind("a chat in Markdown", f"{_AS_LINES}; llm: `llm logs --json`")
+        )
 
 
 def _is_copied(text: str) -> bool:
@@ -181,42 +195,46 @@ def no_answer(text: str) -> str | None:
     return "a whole dialogue (lines of both sides)" if both else None
 
 
+_MRBENCH: Final = ForeignKind("a set of dialogues with several answers each", reader="mrbench")
+_OPEN_WEBUI: Final = ForeignKind("a chat export of Open WebUI, a tree of messages", reader="webui")
+_MATHDIAL: Final = ForeignKind("a set of whole dialogues (`conversation`)", reader="mathdial")
+
 _SHAPES: Final = (
-    ({"mapping"}, _Kind("a chat export of ChatGPT, a tree of messages")),
-    ({"chat_messages"}, _Kind("a chat export of Claude")),
-    ({"messagesTree"}, _Kind("a chat export of LibreChat, a tree of messages")),
-    ({"conversationId", "messages"}, _Kind("a chat export of LibreChat")),
-    ({"history", "version"}, _Kind("a chat export of chatbot-ui")),
-    ({"anno_llm_responses"}, _Kind("a set of dialogues with several answers each (MRBench)")),
-    ({"tutor_responses"}, _Kind("a set of dialogues with several answers each (MRBench)")),
-    ({"prepDataset"}, _Kind("a set of exercises with several answers each (CIMA)")),
-    ({"c_h", "c_r"}, _Kind("a set of moments with lists of messages (Bridge)")),
-    ({"interactions", "metadata"}, _Kind("a file of whole dialogues")),
-    ({"dialog_history"}, _Kind("a set of whole dialogues (MathTutorBench)")),
-    ({"steps", "dialogues"}, _Kind("a set of whole dialogues (SocraTeach)")),
-    ({"chosen", "rejected"}, _Kind("a set of pairs of dialogues (HH-RLHF)")),
-    ({"prompt", "message_tree_id"}, _Kind("a set of trees of messages (OpenAssistant)")),
+    ({"mapping"}, ForeignKind("a chat export of ChatGPT, a tree of messages", reader="chatgpt")),
+    ({"chat_messages"}, ForeignKind("a chat export of Claude", reader="claude")),
+    ({"messagesTree"}, ForeignKind("a chat export of LibreChat", reader="librechat")),
+    ({"conversationId", "messages"}, ForeignKind("a chat export of LibreChat", reader="librechat")),
+    ({"history", "version"}, ForeignKind("a chat export of chatbot-ui", reader="chatbot-ui")),
+    ({"anno_llm_responses"}, _MRBENCH),
+    ({"tutor_responses"}, _MRBENCH),
+    ({"prepDataset"}, ForeignKind("a set of exercises with several answers each", reader="cima")),
+    ({"c_h", "c_r"}, ForeignKind("a set of moments with lists of messages", reader="bridge")),
+    ({"interactions", "metadata"}, ForeignKind("a file of whole dialogues", reader="interactions")),
+    ({"dialog_history"}, ForeignKind("a set of whole dialogues", reader="mathtutorbench")),
+    ({"steps", "dialogues"}, ForeignKind("a set of whole dialogues", reader="socrateach")),
+    ({"chosen", "rejected"}, ForeignKind("a set of pairs of dialogues", reader="hh-rlhf")),
+    ({"prompt", "message_tree_id"}, ForeignKind("a set of trees of messages", reader="oasst")),
     ({"eval", "samples"}, _INSPECT),
     ({"evalId", "results"}, _PROMPTFOO),
-    ({"doc_id", "resps"}, _Kind("a sample file of lm-evaluation-harness")),
-    ({"testCases"}, _Kind("a test run of DeepEval")),
-    ({"cases", "failures"}, _Kind("a report of Pydantic Evals")),
-    ({"info", "data"}, _Kind("a trace of MLflow")),
+    ({"doc_id", "resps"}, ForeignKind("samples of lm-evaluation-harness", reader="lm-eval")),
+    ({"testCases"}, ForeignKind("a test run of DeepEval")),
+    ({"cases", "failures"}, ForeignKind("a report of Pydantic Evals")),
+    ({"info", "data"}, ForeignKind("a trace of MLflow")),
 )
 _SHAPE_KEYS: Final = frozenset(key for keys, _ in _SHAPES for key in keys)
 
 
-def foreign_record(record: Mapping[str, Any]) -> str | None:
+def foreign_record(record: Mapping[str, Any]) -> ForeignKind | None:
     """Return what `record` is, and what to do, if its keys are those of a foreign file."""
     if not _SHAPE_KEYS.isdisjoint(record) or "chat" in record or "conversation" in record:
         for keys, kind in _SHAPES:
             if keys <= record.keys() and "text" not in record:
-                return str(kind)
+                return kind
         chat = record.get("chat")
         if isinstance(chat, Mapping) and ("history" in chat or "messages" in chat):
-            return str(_Kind("a chat export of Open WebUI, a tree of messages"))
+            return _OPEN_WEBUI
         if isinstance(record.get("conversation"), str) and "text" not in record:
-            return str(_Kind("a set of whole dialogues (`conversation`)"))
+            return _MATHDIAL
     return None
 
 
@@ -232,5 +250,5 @@ def refuse_foreign_record(name: str, record: object) -> None:
             raise InvalidInput(f"{name} is a list in which `{key}` is {what}: {_AS_LINES}")
 
 
-def _refusal(name: str, kind: _Kind) -> InvalidInput:
+def _refusal(name: str, kind: ForeignKind) -> InvalidInput:
     return InvalidInput(f"{name} is {kind}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from socratic_bench.errors import BrokenProfile, InvalidInput
 from socratic_bench.invalid_values import shown
@@ -22,7 +22,10 @@ from socratic_cli.reading.conversations import (
 )
 from socratic_cli.reading.files import TEXT_KEYS, Entry, entries, keys_named
 from socratic_cli.reading.foreign_files import foreign_record, no_answer
+from socratic_cli.reading.logged_runs import Unread
+from socratic_cli.reading.logs import Log
 from socratic_cli.reading.messages import SpeakerSide, speaker_of
+from socratic_cli.reading.record_files import CONVERSATIONS
 
 CONVERTED = "converted"
 """The status of a record with the predecessor's scores, converted to the scale 0 to 1."""
@@ -91,6 +94,21 @@ def scored_lines(
         raise InvalidInput(f"{name} has no answer of a tutor: {left_out}")
 
 
+def scored_log(log: Log, profile: str) -> Iterator[ScoredLine]:
+    """Score every answer in the log of another tool. Raises InvalidInput for an unreadable one."""
+    number = 0
+    for row in log.rows():
+        if isinstance(row, Unread):
+            number += 1
+            yield _failed(Entry(number, row.place, None), "", profile, row.problem, None)
+            continue
+        for record in row.records():
+            number += 1
+            yield _scored_record(Entry(number, row.place, record), record, profile)
+    if not number:
+        raise InvalidInput(f"{log.path} is {log.what}, and has no answer of a tutor")
+
+
 def _scored(
     entry: Entry, profile: str, asked: _Asked, left_out: UnscoredRows
 ) -> Iterable[ScoredLine]:
@@ -124,17 +142,10 @@ class _Asked:
         return {"student_message": "\n\n".join(said)} if said else {}
 
     def _go_on(self, record: Mapping[str, Any]) -> None:
-        conversation = next((record[key] for key in _CONVERSATIONS if key in record), None)
+        conversation = next((record[key] for key in CONVERSATIONS if key in record), None)
         if conversation != self._conversation:
             self._said = []
         self._conversation = conversation
-
-
-_CONVERSATIONS: Final = (
-    *("conversation_id", "conversationId", "conversation_uuid", "dialogue_id", "dialog_id"),
-    *("thread_id", "session_id", "chat_id"),
-)
-"""The fields that tell rows of one conversation from those of the next."""
 
 
 def _scored_answers(
