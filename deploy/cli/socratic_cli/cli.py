@@ -12,6 +12,7 @@ import warnings
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
+from keyword import iskeyword
 from typing import cast
 
 import click
@@ -35,6 +36,7 @@ COMMANDS = {
     "unpin": ("decisions", "Unpin an experiment."),
     "dlq": ("dlq", "List dead letters, redrive them, or purge them."),
     "score": ("score", "Score texts or transcripts, without a model."),
+    "import": ("import_", "Import answers that another tool kept, and score them."),
     "leaderboard": (
         "leaderboard",
         "Show the models, best first, with intervals and coverage.",
@@ -69,7 +71,8 @@ def load_command(name: str) -> click.Command:
     """Import a command: the function of its name."""
     module, _ = COMMANDS[name]
     imported = import_module(f"socratic_cli.commands.{module}")
-    return cast("click.Command", getattr(imported, name.replace("-", "_")))
+    function = f"{name}_" if iskeyword(name) else name.replace("-", "_")
+    return cast("click.Command", getattr(imported, function))
 
 
 class _Commands(click.Group):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.plugins import require_package
+from socratic_bench.providers.registry import is_imported
 from socratic_bench.results import formats
 from socratic_bench.results.experiment_choice import NoScores, ResultStore, find_experiment
 from socratic_bench.results.experiment_status import model_failures
@@ -85,6 +86,7 @@ async def report_page(
     failures = await model_failures(store, experiment.experiment_id)
     [summary] = comparison.experiments
     manifest = experiment.manifest
+    asked = not any(is_imported(model) for model in manifest.models_by_id)
     fidelity = await _fidelity(store, experiment, profile)
     return rendered(
         "experiment",
@@ -105,9 +107,9 @@ async def report_page(
             "aid": fidelity_sentences(fidelity),
         },
         manifest=manifest,
-        parameters=manifest.parameters.model_dump(exclude_none=True),
+        parameters=manifest.parameters.model_dump(exclude_none=True) if asked else {},
         bibtex=bibtex(summary, comparison.profile, authors),
-        configuration=configuration(experiment),
+        configuration=configuration(experiment) if asked else None,
     )
 
 

@@ -90,7 +90,7 @@ async def _rescore(
             await broker.declare(WORK_QUEUES, BROADCASTS)
         else:
             own = await opened.enter_async_context(scoring_broker(store, SystemClock()))
-            broker, wait = own, partial(_end_of_work, own)
+            broker, wait = own, partial(end_of_work, own)
 
         async def publish(events: Sequence[Event]) -> None:
             await broker.publish([to_message(event) for event in events])
@@ -119,7 +119,7 @@ async def _chosen(store: Experiments, wanted: Sequence[str]) -> list[Experiment]
 async def _rescore_one(rescoring: Rescoring, wait: Waits, *, as_json: bool) -> None:
     experiment, profile, store = rescoring.experiment, rescoring.profile, rescoring.store
     counts = await rescoring.request()
-    problem = await _scored(rescoring, wait)
+    problem = await scored(rescoring, wait)
     progress = await store.progress(experiment.experiment_id)
     found = await store.scored_profiles([experiment.experiment_id])
     if as_json:
@@ -135,7 +135,7 @@ async def _no_end_of_work() -> str | None:
     return None
 
 
-async def _end_of_work(broker: MemoryBroker) -> str | None:
+async def end_of_work(broker: MemoryBroker) -> str | None:
     if broker.outstanding:
         await asyncio.sleep(LOOK_SECONDS)
         return None
@@ -145,7 +145,7 @@ async def _end_of_work(broker: MemoryBroker) -> str | None:
     return "the responses were published, and no score came"
 
 
-async def _scored(rescoring: Rescoring, wait: Waits) -> str | None:
+async def scored(rescoring: Rescoring, wait: Waits) -> str | None:
     """Wait until each ended run has its scores; returns why some have none, or None."""
     console = standard_error()
     planned = rescoring.experiment.manifest.planned_runs

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from socratic_bench.domain.aggregates.leaderboard import Leaderboard
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.ports.stores.aggregates import Aggregates
+from socratic_bench.providers.registry import is_imported
 from socratic_bench.results.cache.pools import KnownPools
 from socratic_bench.results.experiment_choice import ResultStore, with_weighted
 from socratic_bench.results.filters import EVERYTHING, Filters
@@ -66,6 +67,7 @@ def cautions_of(
             f"parameters or student): {_by_conditions(board)}. A model has a row under each; "
             "figures and ranks compare only within one."
         )
+    sentences += imported_sentences(board.experiments)
     sentences += student_sentences(board.experiments)
     if pooled := sum(len(row.experiment_ids) > 1 for row in board.rows):
         rows = "1 row pools" if pooled == 1 else f"{pooled} rows pool"
@@ -84,6 +86,15 @@ def cautions_of(
     on_answers = {printable(model.model_id): model.notes for model in models}
     sentences += answer_sentences.sentences(on_answers, MOST_NAMED)
     return (*sentences, *left_out_sentences(selected))
+
+
+def imported_sentences(experiments: Sequence[ExperimentOutline]) -> list[str]:
+    """Return which experiments have answers that no call asked for; empty without one."""
+    imported = [each for each in experiments if any(map(is_imported, each.model_ids))]
+    if not imported:
+        return []
+    files = _first(", ", [(each.notes or title(each)) for each in imported])
+    return [f"No call asked the tutors under imported/. {printable(files).rstrip('.')}."]
 
 
 def student_sentences(experiments: Sequence[ExperimentOutline]) -> list[str]:

@@ -1,0 +1,434 @@
+"""Imports a file of another tool as experiments whose tutors' answers came with the file.
+
+The file is read twice: for its plan, then for its answers. Both readings hold one conversation at a
+time; the plan holds what students say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.identifiers import content_name
+from socratic_bench.domain.response import Response, Usage
+from socratic_bench.domain.run import MOST_MILLISECONDS, MOST_REPEATS, Run, RunFailure
+from socratic_bench.domain.scenario import Scenario
+from socratic_bench.errors import FailureKind, InvalidInput
+from socratic_bench.ports.models import Reply
+from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure, Responses
+from socratic_bench.providers.built_in import IMPORTED_FROM, IMPORTED_PROVIDER
+from socratic_bench.scoring.exchange import UNFINISHED, EarlierTurn, Status, effective_status
+from socratic_bench.scoring.score import MOST_TOKENS
+from socratic_cli.reading.logged_runs import (
+    MOST_TURNS_KEPT,
+    LogFacts,
+    LoggedRun,
+    LoggedTurn,
+    Unread,
+    clean,
+)
+from socratic_cli.reading.logs import Log
+from socratic_runner.conversations.conversation import seen
+from socratic_runner.models.http.keys import hide
+
+MOST_SCENARIOS: Final = 50_000
+"""The most scenarios of one file: the plan has all that students say."""
+
+AT_ONCE: Final = 100
+"""Runs that are stored at a time."""
+
+_LONGEST_NAME: Final = 150
+_LONGEST_PROMPT: Final = 20_000
+_UNKNOWN: Final = "(the file does not say what was asked)"
+_NO_DIMENSION: Final = "imported"
+
+
+class _Place(NamedTuple):
+    """The place of a run in a plan."""
+
+    model: str
+    scenario: str
+    repeat: int
+
+
+@dataclass(slots=True)
+class _Sample:
+    """What the file tells of one sample."""
+
+    dimension: str
+    messages: tuple[str, ...] = ()
+    """What the student says in the longest run."""
+
+    key: tuple[str, ...] = ()
+
+
+class _Positions:
+    """Gives each run of a file its place, the same in every reading."""
+
+    def __init__(self) -> None:
+        self._named: dict[tuple[str, str], str] = {}
+        self._asked: dict[tuple[str, str], str] = {}
+        self._seen: Counter[tuple[str, str]] = Counter()
+        self._taken: set[_Place] = set()
+
+    def of(self, run: LoggedRun) -> _Place | None:
+        """Return the place of the next run; None if an earlier one has it."""
+        model, scenario = run.model, self._scenario(run)
+        self._seen[model, scenario] += 1
+        place = _Place(model, scenario, run.repeat or self._seen[model, scenario])
+        if place in self._taken or place.repeat > MOST_REPEATS:
+            return None
+        self._taken.add(place)
+        return place
+
+    def _scenario(self, run: LoggedRun) -> str:
+        """Return the sample's name. A model that gets other words under a name has another sample,
+        unless the file counts repeats itself.
+        """
+        if run.sample and run.repeat is not None:
+            return named(run.sample)
+        opening = hashlib.blake2b(clean(_opening(run)).encode(), digest_size=8).hexdigest()
+        name = named(run.sample) if run.sample else f"question-{opening}"
+        known = self._asked.setdefault((run.model, name), opening)
+        return name if known == opening else f"{name} ({opening[:6]})"
+
+
+def _opening(run: LoggedRun) -> str:
+    """Return all that was said up to the run's first answer."""
+    asked = run.turns[0].student if run.turns else run.asked
+    return "\n".join([*(text for turn in run.before for text in (turn.student, turn.tutor)), asked])
+
+
+def named(text: str) -> str:
+    """Return a text as a name: on one line, and cut where it is long, with a hash of the whole."""
+    words = " ".join(clean(text).split()) or "unnamed"
+    if len(words) <= _LONGEST_NAME:
+        return words
+    return f"{words[: _LONGEST_NAME - 20]}… {content_name('n', words, 8)}"
+
+
+@dataclass(slots=True)
+class FilePlan:
+    """The plan of a file, and what its reader has to tell."""
+
+    path: Path
+    facts: LogFacts
+    experiments: tuple[Experiment, ...]
+    """One for each group of models with the same samples."""
+
+    runs: int = 0
+    answers: int = 0
+    unread: list[Unread] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    """The places of conversations that are longer than MOST_TURNS_KEPT."""
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    """Answers that get no score, by status."""
+
+    failed: int = 0
+    """Runs that failed at the other tool."""
+
+    @property
+    def source(self) -> str:
+        """The file and the tool that wrote it, in words."""
+        return source_of(self.path, self.facts)
+
+
+def source_of(path: Path, facts: LogFacts) -> str:
+    """Return a file and the tool that wrote it, in words."""
+    version = f" {facts.version}" if facts.version else ""
+    return f"{named(path.name)} ({facts.tool}{version})"
+
+
+def planned(log: Log, *, name: str | None, profile: str, now: datetime) -> FilePlan:
+    """Read a log for its plan.
+
+    Raises InvalidInput for a log without a conversation, and for one with more than MOST_SCENARIOS
+    samples.
+    """
+    positions = _Positions()
+    samples: dict[str, _Sample] = {}
+    of_models: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    prompts: defaultdict[str, set[str | None]] = defaultdict(set)
+    repeats: Counter[str] = Counter()
+    plan = FilePlan(log.path, log.facts, ())
+    for row in log.rows():
+        if isinstance(row, Unread):
+            plan.unread.append(row)
+            continue
+        place = positions.of(row)
+        if place is None:
+            repeat = f"repeat {row.repeat} of {row.sample!r} stands in the file before"
+            plan.unread.append(Unread(row.place, repeat))
+            continue
+        _count(plan, row)
+        prompts[row.model].add(row.system_prompt)
+        of_models[row.model][place.scenario] = None
+        repeats[row.model] = max(repeats[row.model], place.repeat)
+        _add(samples.setdefault(place.scenario, _Sample(row.dimension)), row)
+        if len(samples) > MOST_SCENARIOS:
+            raise InvalidInput(f"{log.path} has more than {MOST_SCENARIOS:,} samples: divide it")
+    if not samples:
+        first = f": {plan.unread[0].place} {plan.unread[0].problem}" if plan.unread else ""
+        raise InvalidInput(f"{log.path} has no conversation of a tutor{first}")
+    groups: defaultdict[frozenset[str], list[str]] = defaultdict(list)
+    for model, its_samples in of_models.items():
+        groups[frozenset(its_samples)].append(model)
+    occasion = _occasion(log)
+    plan.experiments = tuple(
+        Experiment(
+            manifest=_manifest(
+                log,
+                models,
+                {each: sample for each, sample in samples.items() if each in wanted},
+                prompts,
+                max(repeats[each] for each in models),
+                profile,
+                _name(log, name, models, several=len(groups) > 1),
+            ),
+            occasion=occasion,
+            created_at=min(log.facts.created or now, now),
+            submitted=False,
+        )
+        for wanted, models in groups.items()
+    )
+    return plan
+
+
+def _name(log: Log, name: str | None, models: Sequence[str], *, several: bool) -> str:
+    own = name or log.path.stem or log.path.name
+    return named(f"{own} {', '.join(models)}" if several else own)
+
+
+def _occasion(log: Log) -> str:
+    """Return the file's own occasion: the same file is the same experiment, under any name."""
+    with log.path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    created = log.facts.created
+    return f"{created:%Y-%m-%d} {digest[:12]}" if created else f"file {digest[:12]}"
+
+
+def _count(plan: FilePlan, run: LoggedRun) -> None:
+    plan.runs += 1
+    plan.answers += min(len(run.turns), MOST_TURNS_KEPT)
+    plan.failed += run.error is not None
+    if len(run.turns) > MOST_TURNS_KEPT:
+        plan.cut.append(run.place)
+    for turn in run.turns:
+        status = effective_status(turn.status, turn.text) if run.error is None else Status.ERROR
+        if status is not Status.OK:
+            plan.statuses[status] += 1
+
+
+def _add(sample: _Sample, run: LoggedRun) -> None:
+    said = tuple(clean(turn.student) for turn in run.turns[:MOST_TURNS_KEPT])
+    said = said or ((clean(run.asked),) if run.asked else ())
+    if len(said) > len(sample.messages):
+        sample.messages = said
+    sample.key = sample.key or run.answer_key
+
+
+def _manifest(
+    log: Log,
+    models: Sequence[str],
+    samples: Mapping[str, _Sample],
+    prompts: Mapping[str, Collection[str | None]],
+    repeats: int,
+    profile: str,
+    name: str,
+) -> Manifest:
+    system = {model: _only(prompts[model]) for model in models}
+    shared = next(iter(system.values())) if len(set(system.values())) == 1 else ""
+    return Manifest(
+        models=tuple(
+            TutorModel(
+                id=model_id(log.facts, model),
+                system_prompt=None if system[model] == shared else system[model],
+            )
+            for model in models
+        ),
+        scenarios=tuple(_scenario(id_, each) for id_, each in samples.items()),
+        system_prompt=shared,
+        repeats=repeats,
+        profile=profile,
+        name=name,
+        notes=f"{IMPORTED_FROM}{source_of(log.path, log.facts)}",
+    )
+
+
+def _only(prompts: Collection[str | None]) -> str:
+    """Return the one system prompt of a model; empty where it is unknown or has several."""
+    known = {clean(each) for each in prompts if each is not None}
+    return known.pop() if len(known) == 1 else ""
+
+
+def model_id(facts: LogFacts, model: str) -> str:
+    """Return the id of a tutor whose answers came with a file."""
+    return f"{IMPORTED_PROVIDER}/{facts.slug}/{named(model)}"
+
+
+def _scenario(id_: str, sample: _Sample) -> Scenario:
+    first, *later = [
+        each[:_LONGEST_PROMPT].strip() or _UNKNOWN for each in sample.messages or ("",)
+    ]
+    return Scenario(
+        id=id_,
+        dimension=named(sample.dimension) if sample.dimension else _NO_DIMENSION,
+        prompt=first,
+        follow_ups=tuple(later),
+    )
+
+
+def _clean(turn: EarlierTurn) -> EarlierTurn:
+    return replace(turn, student=clean(turn.student), tutor=clean(turn.tutor))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What is to be stored of some runs."""
+
+    responses: list[Response]
+    failures: list[RecordedFailure]
+
+
+async def store_answers(log: Log, plan: FilePlan, store: Responses, now: datetime) -> None:
+    """Store the answers of a log, and a failure for each planned run that it lacks.
+
+    What is stored already stays: an interrupted import is repeated from the start.
+    """
+    by_model = {
+        model: (experiment, model)
+        for experiment in plan.experiments
+        for model in experiment.manifest.models_by_id
+    }
+    missing = {
+        experiment.experiment_id: {run.run_id: run for run in experiment.runs()}
+        for experiment in plan.experiments
+    }
+    rows = _stored_rows(log, plan, by_model, missing, now)
+    while batch := await asyncio.to_thread(lambda: list(islice(rows, AT_ONCE))):
+        responses = [each for one in batch for each in one.responses]
+        await store.record(responses, [NO_LEASE] * len(responses))
+        await store.record_failures([each for one in batch for each in one.failures])
+    for left in missing.values():
+        absent = iter(left.values())
+        while some := list(islice(absent, AT_ONCE)):
+            await store.record_failures([_absent(plan, run) for run in some])
+
+
+def _stored_rows(
+    log: Log,
+    plan: FilePlan,
+    by_model: Mapping[str, tuple[Experiment, str]],
+    missing: Mapping[str, dict[str, Run]],
+    now: datetime,
+) -> Iterator[_Stored]:
+    positions = _Positions()
+    for row in log.rows():
+        if isinstance(row, Unread) or (place := positions.of(row)) is None:
+            continue
+        experiment, model = by_model[model_id(plan.facts, place.model)]
+        scenario = experiment.manifest.scenarios_by_id[place.scenario]
+        run = experiment.run(model, scenario, place.repeat)
+        missing[experiment.experiment_id].pop(run.run_id, None)
+        yield _stored(experiment, scenario, run, row, row.at or plan.facts.created or now)
+
+
+def _stored(
+    experiment: Experiment, scenario: Scenario, run: Run, row: LoggedRun, at: datetime
+) -> _Stored:
+    responses: list[Response] = []
+    profile = experiment.manifest.profile
+    turns = row.turns[:MOST_TURNS_KEPT]
+    for number, turn in enumerate(turns, start=1):
+        last = number == len(turns)
+        responses.append(_response(scenario, run, turn, row, responses, at, profile, last=last))
+    if turns:
+        return _Stored(responses, [])
+    failure = RunFailure(
+        run=run,
+        turn=1,
+        profile=profile,
+        kind=FailureKind.UNKNOWN,
+        message=hide(clean(row.error or "the file has no answer"), None),
+        attempts=1,
+    )
+    return _Stored([], [RecordedFailure(failure, 0)])
+
+
+def _absent(plan: FilePlan, run: Run) -> RecordedFailure:
+    profile = next(
+        each.manifest.profile
+        for each in plan.experiments
+        if each.experiment_id == run.experiment_id
+    )
+    message = f"{plan.source} has no repeat {run.repeat} of this sample"
+    return RecordedFailure(
+        RunFailure(
+            run=run,
+            turn=1,
+            profile=profile,
+            kind=FailureKind.NOT_FOUND,
+            message=message,
+            attempts=0,
+        ),
+        0,
+    )
+
+
+def _response(
+    scenario: Scenario,
+    run: Run,
+    turn: LoggedTurn,
+    row: LoggedRun,
+    earlier: Sequence[Response],
+    at: datetime,
+    profile: str,
+    *,
+    last: bool,
+) -> Response:
+    error = row.error
+    failed = error is not None or turn.status is Status.ERROR
+    reply = Reply(
+        text=clean(turn.text),
+        status=Status.ERROR if failed else turn.status,
+        usage=Usage(
+            visible_output_tokens=turn.output_tokens,
+            reasoning_tokens=turn.reasoning_tokens,
+            input_tokens=turn.input_tokens,
+        ),
+        latency_ms=min(turn.latency_ms, MOST_MILLISECONDS) if turn.latency_ms is not None else None,
+        stop_reason=turn.stop_reason,
+        model_version=turn.model_version,
+        reply_id=turn.reply_id,
+        error_kind=UNFINISHED if failed else None,
+    )
+    visible = seen(reply, earlier, MOST_TOKENS)
+    return Response(
+        run=run,
+        turn=len(earlier) + 1,
+        last_turn=last,
+        profile=profile,
+        student_message=clean(turn.student),
+        earlier_turns=(*map(_clean, row.before), *(each.as_earlier_turn for each in earlier)),
+        answer_key=scenario.key,
+        text=visible.text,
+        status=effective_status(reply.status, visible.text),
+        error_kind=reply.error_kind,
+        usage=visible.usage,
+        latency_ms=reply.latency_ms,
+        stop_reason=hide(clean(error), None)[:200] if error else reply.stop_reason,
+        model_version=reply.model_version,
+        reply_id=reply.reply_id,
+        reasoning=visible.reasoning,
+        notes=visible.notes,
+        recorded_at=at,
+    )
