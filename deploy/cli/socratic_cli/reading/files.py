@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final, NoReturn
+from typing import IO, Any, Final, NoReturn
 
 from socratic_bench.errors import InvalidInput
 from socratic_cli.reading.conversations import is_dialogue, spoken_in
@@ -92,6 +92,11 @@ def joined(name: str, lines: Iterable[bytes]) -> tuple[list[bytes], Iterable[byt
         if size > MOST_BYTES:
             return kept, remaining
     return kept, ()
+
+
+def bounded_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file; one of more than MOST_BYTES comes in pieces."""
+    return iter(lambda: file.readline(MOST_BYTES), b"")
 
 
 def too_large(name: str) -> InvalidInput:
@@ -253,7 +258,7 @@ def _records(name: str, records: list[Any]) -> Iterator[Entry]:
             yield Entry(number, f"{name} item {number}", text)
         return
     for number, record in enumerate(records, start=1):
-        yield _record(number, f"{name} item {number}", record)
+        yield record_entry(number, f"{name} item {number}", record)
 
 
 def _is_object(line: bytes) -> bool:
@@ -324,7 +329,7 @@ def _parsed(number: int, place: str, line: str) -> Entry:
         return Entry(number, place, None, "not valid JSON: nested too deeply")
     except ValueError as error:
         return Entry(number, place, None, str(error))
-    return _record(number, place, record)
+    return record_entry(number, place, record)
 
 
 LONGEST_FIELD: Final = 8_000_000
@@ -334,7 +339,8 @@ _KEPT: Final = frozenset({*TEXT_KEYS, "content", "error"})
 """Fields whose null says more than their absence."""
 
 
-def _record(number: int, place: str, record: object) -> Entry:
+def record_entry(number: int, place: str, record: object) -> Entry:
+    """Return a record of a JSON document as an entry, without fields that say nothing."""
     if isinstance(record, dict):
         # pandas writes an absent value as null, and makes fractions of whole numbers beside one.
         record = {key: value for key, value in record.items() if value is not None or key in _KEPT}

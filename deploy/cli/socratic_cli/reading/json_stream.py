@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
-from socratic_cli.reading.files import MOST_BYTES, NoDocuments
+from socratic_cli.reading.files import MOST_BYTES, NoDocuments, bounded_lines
 from socratic_cli.reading.logged_runs import LogFacts, LoggedRun, LogReader, LogRows, Unread
 
 _PIECE: Final = 256 * 1024
@@ -150,7 +150,7 @@ def _has_lines(first: bytes) -> bool:
 
 
 def _lines(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Any] | Unread]:
-    for number, line in enumerate(file, start=1):
+    for number, line in enumerate(bounded_lines(file), start=1):
         place = f"{path} line {number}"
         try:
             if line.strip():
@@ -162,8 +162,8 @@ def _lines(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Any] | Unread]:
 
 
 RunsOf: TypeAlias = Callable[[str, Mapping[str, Any]], Iterator[LoggedRun]]
-"""Yields the runs of one record at a place; raises TypeError, ValueError or KeyError for a record
-of another shape.
+"""Yields the runs of one record at a place. Raises ValueError with what is wrong in it, TypeError
+or KeyError for another shape.
 """
 
 
@@ -190,5 +190,7 @@ def rows_of(place: str, record: object, runs_of: RunsOf) -> LogRows:
         yield from runs_of(place, record)
     except KeyError as error:
         yield Unread(place, f"has no {error}")
-    except (TypeError, ValueError) as error:
+    except TypeError:
+        yield Unread(place, "has another shape than the records of such a file")
+    except ValueError as error:
         yield Unread(place, f"cannot be read: {error}")

@@ -73,7 +73,13 @@ class Log:
 
 
 def opened_records(path: Path) -> Log:
-    """Return a file of records as a log whose tool is unknown."""
+    """Return a file of records as a log whose tool is unknown.
+
+    Raises InvalidInput for what is no file: a log is read twice.
+    """
+    if not path.is_file():
+        what = "is no regular file, and import reads a file twice"
+        raise InvalidInput(f"{path} {what if path.exists() else 'does not exist'}")
     return Log(path, "a file of records", "a file of answers", "file", read_records)
 
 
@@ -92,10 +98,10 @@ def opened_log(path: Path) -> Log | None:
 
 
 def _kind(path: Path) -> ForeignKind | None:
+    if not path.is_file():
+        return None
     with path.open("rb") as file:
         start = file.read(_START_BYTES)
-        if not path.is_file():
-            return None
         if (kind := binary_kind(str(path), start)) is not None:
             return kind
         file.seek(0)

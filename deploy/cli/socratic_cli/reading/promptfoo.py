@@ -12,7 +12,7 @@ from socratic_bench.domain.identifiers import content_name
 from socratic_bench.scoring.exchange import Status
 from socratic_cli.reading.answers import is_promptfoo_row, of_promptfoo_row
 from socratic_cli.reading.conversations import answered_in, system_prompt_of
-from socratic_cli.reading.files import NoDocuments
+from socratic_cli.reading.files import NoDocuments, bounded_lines
 from socratic_cli.reading.json_stream import JsonStream
 from socratic_cli.reading.logged_runs import (
     LogFacts,
@@ -82,7 +82,7 @@ def _take(facts: LogFacts, key: str, value: object) -> None:
 
 def _in_lines(path: Path, facts: LogFacts) -> Iterator[_Row | Unread]:
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(bounded_lines(file), start=1):
             if not line.strip():
                 continue
             place = f"{path} line {number}"
@@ -138,12 +138,12 @@ def _models(path: Path, facts: LogFacts, rows: Any) -> tuple[dict[object, str], 
     the number of tests.
     """
     columns: dict[object, _Column] = {}
-    tests: set[object] = set()
+    tests: set[int | None] = set()
     for found in rows(path, facts):
         row = None if isinstance(found, Unread) else found.row
         if isinstance(row, Mapping) and is_promptfoo_row(row):
             columns.setdefault(_column(row), _named(row))
-            tests.add(row.get("testIdx"))
+            tests.add(whole_number(row.get("testIdx")))
     prompts: defaultdict[str, set[str]] = defaultdict(set)
     for column in columns.values():
         prompts[column.provider].add(column.prompt)
@@ -233,6 +233,6 @@ def _sample(row: Mapping[str, Any], names: dict[str, str]) -> str:
     test = [row.get("vars"), member(row, "testCase", "description")]
     key = content_name("test", json.loads(json.dumps(test, default=str)), 32)
     described = text_or_none(member(row, "testCase", "description"), 100)
-    test_number = row.get("testIdx")
+    test_number = whole_number(row.get("testIdx"))
     unnamed = "" if test_number is None else f"test {test_number}"
     return names.setdefault(key, described or unnamed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +18,16 @@ from socratic_cli.reading.conversations import (
     student_message_of,
     system_prompt_of,
 )
-from socratic_cli.reading.files import TEXT_KEYS, Entry, entries, keys_named
+from socratic_cli.reading.files import (
+    TEXT_KEYS,
+    Entry,
+    bounded_lines,
+    entries,
+    keys_named,
+    record_entry,
+)
 from socratic_cli.reading.foreign_files import foreign_record, no_answer
+from socratic_cli.reading.json_stream import documents
 from socratic_cli.reading.logged_runs import (
     LogFacts,
     LoggedRun,
@@ -42,6 +51,9 @@ _MODELS: Final = (
 )
 """The paths of a model's name in a record, in the order of preference."""
 
+_START_BYTES: Final = 64 * 1024
+_ARRAY: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*[{\[\"]")
+
 CONVERSATIONS: Final = (
     *("conversation_id", "conversationId", "conversation_uuid", "dialogue_id", "dialog_id"),
     *("thread_id", "session_id", "chat_id"),
@@ -56,26 +68,41 @@ def read_records(path: Path, facts: LogFacts) -> LogRows:
     """
     dialogue = _Dialogue(path.stem)
     begun: LoggedRun | None = None
-    try:
-        with path.open("rb") as lines:
-            for entry in entries(lines, name=str(path), whole=False):
-                turn = member(entry.content, "turn")
-                for run in _runs(entry, path.stem, dialogue):
-                    joined = _joined(begun, run, turn)
-                    if begun is not None and not isinstance(joined, LoggedRun):
-                        yield begun
-                        begun = None
-                    if isinstance(joined, LoggedRun):
-                        begun = joined
-                    elif isinstance(run, LoggedRun) and turn == 1:
-                        begun = run
-                    else:
-                        yield joined or run
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from None
+    for entry in _entries(path):
+        turn = member(entry.content, "turn")
+        for run in _runs(entry, path.stem, dialogue):
+            joined = _joined(begun, run, turn)
+            if begun is not None and not isinstance(joined, LoggedRun):
+                yield begun
+                begun = None
+            if isinstance(joined, LoggedRun):
+                begun = joined
+            elif isinstance(run, LoggedRun) and turn == 1:
+                begun = run
+            else:
+                yield joined or run
     if begun is not None:
         yield begun
     yield from dialogue.ended()
+
+
+def _entries(path: Path) -> Iterator[Entry]:
+    """Yield the entries of a file; those of a JSON array one by one, however long it is."""
+    try:
+        with path.open("rb") as file:
+            if not _ARRAY.match(file.read(_START_BYTES)):
+                file.seek(0)
+                yield from entries(bounded_lines(file), name=str(path), whole=False)
+                return
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from None
+    for number, found in enumerate(documents(path), start=1):
+        if isinstance(found, Unread):
+            yield Entry(number, found.place, None, found.problem)
+        elif isinstance(found[1], str):
+            yield Entry(number, *found)
+        else:
+            yield record_entry(number, *found)
 
 
 def _joined(

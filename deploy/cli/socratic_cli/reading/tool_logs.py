@@ -47,7 +47,7 @@ def read_lm_eval(path: Path, facts: LogFacts) -> LogRows:
         seen.add(document)
         answers = record["resps"][0]
         if not isinstance(answers, list) or not all(isinstance(each, str) for each in answers):
-            raise TypeError("`resps` holds no texts: the task compares likelihoods")
+            raise ValueError("`resps` holds no texts: the task compares likelihoods")
         asked, before, prompt = _asked(member(record, "arguments", "gen_args_0", "arg_0"))
         for number, text in enumerate(answers, start=1):
             yield LoggedRun(
@@ -128,7 +128,7 @@ def _generation(place: str, record: Mapping[str, Any]) -> Iterator[LoggedRun]:
     failed = record.get("level") == "ERROR"
     error = text_or_none(record.get("statusMessage"), 500) or "Langfuse marks it as an error"
     if said is None and not failed:
-        raise TypeError("`output` holds no text")
+        raise ValueError("`output` holds no text")
     status = Status.REFUSED if said is not None and said.refused else Status.OK
     turns = [] if said is None or failed else [_turn(record, asked, said.text, status)]
     yield LoggedRun(

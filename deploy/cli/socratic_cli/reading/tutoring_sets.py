@@ -72,18 +72,17 @@ _LABEL: Final = re.compile(r"(?:^|\n)[\s\u00a0]*(?P<who>Tutor|Student|Teacher)[\
 
 def mrbench(place: str, record: Mapping[str, Any]) -> Iterator[LoggedRun]:
     """Yield the answers that several tutors give to one dialogue."""
-    answers = record.get("anno_llm_responses", record.get("tutor_responses"))
-    if not isinstance(answers, Mapping):
-        raise TypeError("`anno_llm_responses` must be an object")
+    answers = dict(record.get("anno_llm_responses", record.get("tutor_responses")) or {})
     history = str(record.get("conversation_history", ""))
     asked = _last_of_student(history)
     name = str(record.get("conversation_id", ""))
     dimension = text_or_none(record.get("Data"), 60) or ""
     for tutor, answer in answers.items():
         text = member(answer, "response")
-        if not isinstance(text, str):
-            raise TypeError(f"the answer of {tutor[:40]!r} has no `response`")
-        yield LoggedRun(place, tutor, name, [LoggedTurn(asked, text)], dimension=dimension)
+        if isinstance(text, str):
+            yield LoggedRun(place, tutor, name, [LoggedTurn(asked, text)], dimension=dimension)
+        else:
+            raise ValueError(f"the answer of {tutor[:40]!r} has no `response`")  # noqa: TRY004
 
 
 def _last_of_student(history: str) -> str:
