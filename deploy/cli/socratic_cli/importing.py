@@ -20,7 +20,7 @@ from socratic_bench.domain.experiment.manifest import Experiment, Manifest, Tuto
 from socratic_bench.domain.identifiers import content_name
 from socratic_bench.domain.response import Response, Usage
 from socratic_bench.domain.run import MOST_MILLISECONDS, MOST_REPEATS, Run, RunFailure
-from socratic_bench.domain.scenario import Scenario
+from socratic_bench.domain.scenario import LONGEST_FORM, MOST_FORMS, Scenario
 from socratic_bench.errors import FailureKind, InvalidInput
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure, Responses
@@ -251,6 +251,7 @@ def _manifest(
         models=tuple(
             TutorModel(
                 id=model_id(log.facts, model),
+                name=f"{named(model)} (imported)",
                 system_prompt=None if system[model] == shared else system[model],
             )
             for model in models
@@ -284,7 +285,12 @@ def _scenario(id_: str, sample: _Sample) -> Scenario:
         dimension=named(sample.dimension) if sample.dimension else _NO_DIMENSION,
         prompt=first,
         follow_ups=tuple(later),
+        key=tuple(filter(_is_key_form, map(clean, sample.key)))[:MOST_FORMS],
     )
+
+
+def _is_key_form(form: str) -> bool:
+    return len(form) <= LONGEST_FORM and any(map(str.isalnum, form))
 
 
 def _clean(turn: EarlierTurn) -> EarlierTurn:

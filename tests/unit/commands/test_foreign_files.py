@@ -33,9 +33,6 @@ INSPECT = {"version": 2, "status": "success", "eval": {}, "samples": []}
 PROMPTFOO = {"evalId": "e", "results": {"version": 3}, "config": {}}
 TREE = {"message_tree_id": "1", "prompt": {"text": "Hi", "replies": []}}
 
-DEBUGGING = (
-    "<problem>\nAdd up.\n</problem>\n<dialogue>\nUser: Help.\nAssistant: Why?\n</dialogue>\n"
-)
 COPIED = "You said:\nIs 7 times 8 54?\nChatGPT said:\nHow could you check?\n"
 HEADINGS = "# Fractions\n\n## User\n\nIs it 3?\n\n## Assistant\n\nHow could you check?\n"
 BOLD = "**Student:** Is it 3?\n\n**Tutor:** How could you check?\n"
@@ -65,7 +62,6 @@ YAML = "evalId: e\nresults:\n  version: 3\n  results:\n    - response:\n        
         ("a.html", b"Why?\n", "an HTML page"),
         ("a.yaml", b"- Why?\n", "a YAML file"),
         ("a.txt", YAML, "a result file of promptfoo"),
-        ("a.txt", DEBUGGING, "a dialogue with tags"),
         ("a.txt", b"Teacher: (focus)Why?|EOM|Sam: So.\n", "a file of whole dialogues"),
         ("a.txt", COPIED, "a chat copied from a page"),
         ("a.md", HEADINGS, "a chat in Markdown"),

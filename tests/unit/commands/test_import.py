@@ -56,7 +56,7 @@ def test_the_means_of_an_imported_log_are_those_by_hand(prompt, log):
     assert row["model_id"] == ID
     assert row["overall_score"] == pytest.approx(fmean(by_hand))
     assert row["coverage"] == pytest.approx(3 / 6)
-    assert "No call asked the tutors under imported/. Imported from log.json" in board["note"]
+    assert "No call asked the imported tutors. Imported from log.json" in board["note"]
     assert "Inspect AI 0.3.285" in board["note"]
 
 
@@ -77,14 +77,14 @@ def test_every_command_reads_an_imported_experiment_and_says_so(prompt, log):
     assert prompt.run("import", "log.json", "other.json").code == 0
     assert "status is success" not in prompt.run("status").out
     compared = prompt.run("compare", ID, "imported/inspect/openai/n")
-    assert (compared.code, ID in compared.out) == (0, True)
+    assert (compared.code, "openai/m (imported)" in compared.out) == (0, True)
     exported = prompt.run("export", "log").out.splitlines()
     assert {json.loads(line)["model_id"] for line in exported} == {ID}
     failed = [json.loads(line) for line in exported if "hidden" in line]
     assert [(each["overall"], each["status"]) for each in failed] == [(None, "error")]
     assert "abcdef123456" not in "".join(exported)
     assert prompt.run("rescore", "log", "--profile", "socratic-v2").code == 0
-    assert ID in prompt.run("trends").out
+    assert "openai/m (imported)" in prompt.run("trends").out
     assert prompt.run("gate", "log", "--fail-under", "0.1").code == 0
     assert prompt.run("report", "log").code == 0
     page = (prompt.folder / "report.html").read_text()
@@ -124,6 +124,13 @@ def test_models_with_other_samples_are_experiments_of_their_own(prompt):
     assert len(done.json["experiment_ids"]) == 2
     board = prompt.run("leaderboard", "--experiment", "all", "--format", "json").json
     assert {row["coverage"] for row in board["models"]} == {1.0}
+
+
+def test_a_profile_that_needs_grades_is_refused_before_anything_is_stored(prompt):
+    prompt.write(jsonl({"text": ASKS, "answer_key": ["56"]}), "a.jsonl")
+    done = prompt.run("import", "a.jsonl", "--profile", "socratic-v1-llm")
+    assert (done.code, "import calls no model" in done.err) == (2, True)
+    assert prompt.run("import", "a.jsonl", "--profile", "fidelity-1").code == 0
 
 
 def test_a_file_without_an_answer_is_one_sentence(prompt):

@@ -287,7 +287,7 @@ def test_rows_of_promptfoo_have_the_repeats_of_their_test(read, as_lines):
 def test_prompts_of_one_provider_are_tutors_of_their_own(read):
     chat = json.dumps([said("s", "system", "Ask."), said("u", "user", STUDENT)])
     _, runs, _ = read(promptfoo(row(0, "a"), row(0, "b", 1, chat), row(0, "c", 2, provider="q")))
-    models = ["p · prompt 0", "p · prompt 1", "q"]
+    models = ["p · prompt 1", "p · prompt 2", "q"]
     assert [run.model for run in runs] == models
     assert [run.turns[0].student for run in runs] == [STUDENT] * 3
     assert [run.system_prompt for run in runs] == [None, "Ask.", None]
@@ -446,6 +446,25 @@ def test_a_circle_of_parents_ends(read):
     assert run.turns[0].text == ASKS
 
 
+LESSON = f"""\
+,Turn,Speaker,Sentence,Teacher Tag
+1,1,Sam's Mum,Hi.,
+2,1,Sam's Mum,{ASKS},2
+3,2,S,Yes.,
+4,3,T1:,{TELLS},
+"""
+DEBUGGING = f"""\
+<problem>
+Add up.
+</problem>
+<dialogue>
+User: {STUDENT}
+\t<alt>So?
+Assistant: {ASKS}
+\t<alt>{TELLS}
+x = 1
+</dialogue>
+"""
 SPOKEN = [{"user": "Student", "text": STUDENT}, {"user": "Teacher", "text": ASKS}]
 PAIR = f"\n\nHuman: {STUDENT}\n\nAssistant: "
 
@@ -457,6 +476,16 @@ PAIR = f"\n\nHuman: {STUDENT}\n\nAssistant: "
             "a.csv",
             f'qid,conversation\n1,"Sam: {STUDENT}|EOM|Teacher: (focus){ASKS}|EOM|Teacher: (x)"\n',
             [("teacher", "1", [ASKS, "(x)"])],
+        ),
+        (
+            "lesson.csv",
+            LESSON,
+            [("teacher", "lesson", [f"Hi. {ASKS}", TELLS])],
+        ),
+        (
+            "bug.txt",
+            DEBUGGING,
+            [("assistant", "bug", [f"{ASKS}\nx = 1"])],
         ),
         (
             "a.jsonl",

@@ -15,12 +15,13 @@ import click
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.errors import InvalidInput
 from socratic_bench.events.codec import Event, to_message
 from socratic_bench.planning.rescoring import RescoreStore, Rescoring
 from socratic_bench.results.experiment_status import why_unscored
 from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from socratic_bench.scoring.profile import CANONICAL
-from socratic_bench.scoring.profiles import profile_named
+from socratic_bench.scoring.profiles import needs_grade, profile_named
 from socratic_cli.commands.leaderboard import show_comparison
 from socratic_cli.commands.rescore import SOURCE, end_of_work, scored
 from socratic_cli.display.terminal import counted, say
@@ -65,6 +66,8 @@ def import_(
     cannot be read; the rest is imported.
     """
     profile_named(profile)
+    if needs_grade(profile):
+        raise InvalidInput(f"profile {profile} needs a model's grades, and import calls no model")
     logs = [opened_log(path) or opened_records(path) for path in files]
     told = False
     for log in logs:

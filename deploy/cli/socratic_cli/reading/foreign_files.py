@@ -124,12 +124,19 @@ _PROMPT_AND_RESPONSE: Final = {
 }
 
 
+def tagged_kind(start: str) -> ForeignKind | None:
+    """Return what a text that begins with `start` is if it has a dialogue between tags."""
+    if _TAGGED.search(start) is None:
+        return None
+    return ForeignKind("a dialogue with tags (`<dialogue>`)", reader="debugging")
+
+
 def refuse_foreign_text(name: str, start: str) -> None:
     """Raise InvalidInput if a text that begins with `start` is no list of answers."""
     if _PAGE.match(start):
         raise _refusal(name, _XML_FILE if start.lstrip()[:5] == "<?xml" else _HTML_PAGE)
-    if _TAGGED.search(start):
-        raise _refusal(name, ForeignKind("a dialogue with tags (`<dialogue>`)"))
+    if (tagged := tagged_kind(start)) is not None:
+        raise _refusal(name, tagged)
     if (kind := _BY_NAME.get(PurePath(name).suffix.lower())) is not None:
         raise _refusal(name, kind)
     element = _ELEMENT.match(start)
@@ -205,6 +212,7 @@ _SHAPES: Final = (
     ({"messagesTree"}, ForeignKind("a chat export of LibreChat", reader="librechat")),
     ({"conversationId", "messages"}, ForeignKind("a chat export of LibreChat", reader="librechat")),
     ({"history", "version"}, ForeignKind("a chat export of chatbot-ui", reader="chatbot-ui")),
+    ({"Turn", "Speaker", "Sentence"}, ForeignKind("a lesson of TalkMoves", reader="talkmoves")),
     ({"anno_llm_responses"}, _MRBENCH),
     ({"tutor_responses"}, _MRBENCH),
     ({"prepDataset"}, ForeignKind("a set of exercises with several answers each", reader="cima")),

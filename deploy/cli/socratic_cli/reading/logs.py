@@ -14,7 +14,7 @@ from socratic_cli.reading import inspect_log, llm_logs, promptfoo, tool_logs
 from socratic_cli.reading import tutoring_sets as sets
 from socratic_cli.reading.answers import is_promptfoo_row
 from socratic_cli.reading.files import NoDocuments
-from socratic_cli.reading.foreign_files import ForeignKind, binary_kind, foreign_record
+from socratic_cli.reading.foreign_files import ForeignKind, binary_kind, foreign_record, tagged_kind
 from socratic_cli.reading.json_stream import JsonStream, reader
 from socratic_cli.reading.logged_runs import LogFacts, LogReader, LogRows
 from socratic_cli.reading.record_files import read_records
@@ -38,6 +38,8 @@ _READERS: Final[dict[str, tuple[str, str, LogReader]]] = {
     "librechat": ("LibreChat", "chat", reader(exports.chats(exports.librechat, "librechat"))),
     "chatbot-ui": ("chatbot-ui", "chat", reader(exports.chatbot_ui)),
     "mathdial": ("MathDial", "mathdial", sets.read_mathdial),
+    "talkmoves": ("TalkMoves", "talkmoves", sets.read_talkmoves),
+    "debugging": ("Socratic debugging", "debugging", sets.read_debugging),
     "mrbench": ("MRBench", "mrbench", reader(sets.mrbench)),
     "cima": ("CIMA", "cima", reader(sets.cima)),
     "bridge": ("Bridge", "bridge", reader(sets.bridge)),
@@ -114,7 +116,7 @@ def _kind(path: Path) -> ForeignKind | None:
                 return foreign_record(next(rows, {}))
             except (csv.Error, UnicodeError):
                 return None
-    return None
+        return tagged_kind(start.decode(errors="replace"))
 
 
 def _of_json(text: JsonStream) -> ForeignKind | None:

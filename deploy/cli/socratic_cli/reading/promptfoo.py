@@ -40,6 +40,7 @@ class _Column(NamedTuple):
 
     provider: str
     prompt: str
+    """The prompt's label; empty without one."""
 
 
 def read_document(path: Path, facts: LogFacts) -> LogRows:
@@ -133,31 +134,30 @@ def _read(path: Path, facts: LogFacts, rows: Any) -> LogRows:
         )
 
 
-def _models(path: Path, facts: LogFacts, rows: Any) -> tuple[dict[object, str], int]:
+def _models(path: Path, facts: LogFacts, rows: Any) -> tuple[dict[int | None, str], int]:
     """Return the model of each column, which its prompt tells apart where there are several, and
     the number of tests.
     """
-    columns: dict[object, _Column] = {}
+    columns: dict[int | None, _Column] = {}
     tests: set[int | None] = set()
     for found in rows(path, facts):
         row = None if isinstance(found, Unread) else found.row
         if isinstance(row, Mapping) and is_promptfoo_row(row):
             columns.setdefault(_column(row), _named(row))
             tests.add(whole_number(row.get("testIdx")))
-    prompts: defaultdict[str, set[str]] = defaultdict(set)
-    for column in columns.values():
-        prompts[column.provider].add(column.prompt)
-    return {
-        number: column.provider
-        if len(prompts[column.provider]) == 1
-        else f"{column.provider} · {column.prompt}"
-        for number, column in columns.items()
-    }, len(tests)
+    by_provider: defaultdict[str, list[int | None]] = defaultdict(list)
+    for number in sorted(columns, key=lambda each: -1 if each is None else each):
+        by_provider[columns[number].provider].append(number)
+    names = dict[int | None, str]()
+    for provider, numbers in by_provider.items():
+        for place, number in enumerate(numbers, start=1):
+            prompt = columns[number].prompt or f"prompt {place}"
+            names[number] = provider if len(numbers) == 1 else f"{provider} · {prompt}"
+    return names, len(tests)
 
 
-def _column(row: Mapping[str, Any]) -> object:
-    number = row.get("promptIdx")
-    return number if isinstance(number, int | str) else None
+def _column(row: Mapping[str, Any]) -> int | None:
+    return whole_number(row.get("promptIdx"))
 
 
 def _named(row: Mapping[str, Any]) -> _Column:
@@ -167,7 +167,7 @@ def _named(row: Mapping[str, Any]) -> _Column:
     # Without a label of its own, a prompt's label is its text.
     is_label = 0 < len(prompt) <= _LONGEST_LABEL and "{{" not in prompt
     name = label or text_or_none(provider) or "unknown"
-    return _Column(name, prompt if is_label else f"prompt {_column(row)}")
+    return _Column(name, prompt if is_label else "")
 
 
 def _run(place: str, row: Mapping[str, Any], model: str, names: dict[str, str]) -> LoggedRun:

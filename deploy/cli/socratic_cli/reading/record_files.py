@@ -51,12 +51,15 @@ _MODELS: Final = (
 )
 """The paths of a model's name in a record, in the order of preference."""
 
+_SAMPLES: Final = ("id", "custom_id", "scenario_id", "conversation_id", "conversation_hash")
+"""The fields that may name a record, in the order of preference."""
+
 _START_BYTES: Final = 64 * 1024
 _ARRAY: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*[{\[\"]")
 
 CONVERSATIONS: Final = (
     *("conversation_id", "conversationId", "conversation_uuid", "dialogue_id", "dialog_id"),
-    *("thread_id", "session_id", "chat_id"),
+    *("thread_id", "session_id", "chat_id", "message_tree_id"),
 )
 """The fields that tell rows of one conversation from those of the next."""
 
@@ -160,7 +163,7 @@ def _run(
     before: tuple[EarlierTurn, ...],
 ) -> LoggedRun:
     named = (text_or_none(member(record, *keys)) for keys in _MODELS)
-    sample = next((record[key] for key in ("id", "custom_id", "scenario_id") if key in record), "")
+    sample = next((record[key] for key in _SAMPLES if key in record), "")
     failed = len(turns) == 1 and turns[0].status is Status.ERROR and not turns[0].text.strip()
     return LoggedRun(
         place=place,

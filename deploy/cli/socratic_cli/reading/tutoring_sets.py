@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 from socratic_bench.errors import InvalidInput
 from socratic_cli.reading.conversations import answered_in
-from socratic_cli.reading.files import LONGEST_FIELD
+from socratic_cli.reading.files import LONGEST_FIELD, MOST_BYTES
 from socratic_cli.reading.json_stream import reader, rows_of
 from socratic_cli.reading.logged_runs import (
     LogFacts,
@@ -28,13 +29,52 @@ def read_mathdial(path: Path, facts: LogFacts) -> LogRows:
     if path.suffix.lower() != ".csv":
         yield from reader(mathdial)(path, facts)
         return
+    for number, row in enumerate(_rows(path), start=1):
+        yield from rows_of(f"{path} row {number}", row, mathdial)
+
+
+def read_talkmoves(path: Path, facts: LogFacts) -> LogRows:
+    """Yield the lesson of a sheet of TalkMoves, saved as CSV: a row is a sentence of a turn."""
+    rows = list(_rows(path))
+    tutors = {row.get("Speaker") for row in rows if row.get("Teacher Tag")}
+    messages = []
+    for (_, speaker), sentences in groupby(rows, lambda row: (row.get("Turn"), row.get("Speaker"))):
+        is_tutor = speaker in tutors or side_of(speaker or "") is SpeakerSide.TUTOR
+        said = [(row.get("Sentence") or "").strip() for row in sentences]
+        messages.append(_message(" ".join(filter(None, said)), is_tutor=is_tutor))
+    yield from _dialogue(str(path), "teacher", path.stem, messages)
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    """Yield the rows of a table. Raises InvalidInput for one that is no CSV."""
     csv.field_size_limit(LONGEST_FIELD)
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            for number, row in enumerate(csv.DictReader(file, strict=True), start=1):
-                yield from rows_of(f"{path} row {number}", row, mathdial)
+            yield from csv.DictReader(file, strict=True, delimiter=separator)
     except csv.Error as error:
         raise InvalidInput(f"{path}: not valid CSV: {error}") from None
+
+
+_DIALOGUE: Final = re.compile(r"<dialogue>(.*?)(?:</dialogue>|\Z)", re.DOTALL | re.IGNORECASE)
+_SAID: Final = re.compile(r"(?P<who>User|Assistant)\s*:\s*(?P<text>.*)")
+
+
+def read_debugging(path: Path, facts: LogFacts) -> LogRows:
+    """Yield the dialogues of a file of Socratic debugging, without the alternatives below turns."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        text = file.read(MOST_BYTES)
+    for number, dialogue in enumerate(_DIALOGUE.findall(text), start=1):
+        messages: list[dict[str, str]] = []
+        for line in dialogue.splitlines():
+            if line.startswith("\t") or line.lstrip().startswith("<alt>"):
+                continue
+            if said := _SAID.match(line.strip()):
+                messages.append(_message(said["text"], is_tutor=said["who"] == "Assistant"))
+            elif messages and line.strip():
+                messages[-1]["content"] += f"\n{line.rstrip()}"
+        name = path.stem if number == 1 else f"{path.stem} {number}"
+        yield from _dialogue(f"{path} dialogue {number}", "assistant", name, messages)
 
 
 _MOVE: Final = re.compile(r"^\s*\((?:generic|focus|probing|telling)\)\s*")

@@ -94,7 +94,7 @@ def imported_sentences(experiments: Sequence[ExperimentOutline]) -> list[str]:
     if not imported:
         return []
     files = _first(", ", [(each.notes or title(each)) for each in imported])
-    return [f"No call asked the tutors under imported/. {printable(files).rstrip('.')}."]
+    return [f"No call asked the imported tutors. {printable(files).rstrip('.')}."]
 
 
 def student_sentences(experiments: Sequence[ExperimentOutline]) -> list[str]:
