@@ -122,7 +122,7 @@ class FilePlan:
     path: Path
     facts: LogFacts
     experiments: tuple[Experiment, ...]
-    """One for each group of models with the same samples."""
+    """One for each group of models with samples in common."""
 
     runs: int = 0
     answers: int = 0
@@ -179,9 +179,7 @@ def planned(log: Log, *, name: str | None, profile: str, now: datetime) -> FileP
     if not samples:
         first = f": {plan.unread[0].place} {plan.unread[0].problem}" if plan.unread else ""
         raise InvalidInput(f"{log.path} has no conversation of a tutor{first}")
-    groups: defaultdict[frozenset[str], list[str]] = defaultdict(list)
-    for model, its_samples in of_models.items():
-        groups[frozenset(its_samples)].append(model)
+    groups = _groups(of_models)
     occasion = _occasion(log)
     plan.experiments = tuple(
         Experiment(
@@ -198,14 +196,33 @@ def planned(log: Log, *, name: str | None, profile: str, now: datetime) -> FileP
             created_at=min(log.facts.created or now, now),
             submitted=False,
         )
-        for wanted, models in groups.items()
+        for wanted, models in groups
     )
     return plan
 
 
+def _groups(of_models: Mapping[str, Mapping[str, None]]) -> list[tuple[set[str], list[str]]]:
+    """Return the samples and the models of each experiment.
+
+    A model joins others whose samples it has at least half of, and they of its own.
+    """
+    groups: list[tuple[set[str], list[str]]] = []
+    for model, its_samples in of_models.items():
+        for samples, models in groups:
+            both = len(samples & its_samples.keys())
+            if 2 * both >= max(len(samples), len(its_samples)):
+                samples.update(its_samples)
+                models.append(model)
+                break
+        else:
+            groups.append((set(its_samples), [model]))
+    return groups
+
+
 def _name(log: Log, name: str | None, models: Sequence[str], *, several: bool) -> str:
     own = name or log.path.stem or log.path.name
-    return named(f"{own} {', '.join(models)}" if several else own)
+    more = f" and {len(models) - 1} more" if len(models) > 1 else ""
+    return named(f"{own} {models[0]}{more}" if several else own)
 
 
 def _occasion(log: Log) -> str:

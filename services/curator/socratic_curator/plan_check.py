@@ -11,6 +11,7 @@ from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import StoreUnreadable
 from socratic_bench.events.event_types import ResponseScored, RunFailed
 from socratic_bench.ports.stores.experiments import Experiments
+from socratic_bench.providers.registry import is_imported
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import Profile, combining, overall
 from socratic_bench.scoring.profiles import known_profile
@@ -79,7 +80,9 @@ def _of_score(
     scored: ScoredResponse, experiment: Experiment, profile: Profile | None
 ) -> str | None:
     turn, turns = scored.turn, experiment.manifest.scenarios_by_id[scored.run.scenario_id].turns
-    if scored.last_turn != (turn == turns):
+    # A conversation that came with a file ends when it ended there.
+    may_end = scored.last_turn and is_imported(scored.run.model_id)
+    if scored.last_turn != (turn == turns) and not may_end:
         said = "the last" if scored.last_turn else "followed by another"
         return f"not in the plan: turn {turn} of {turns} as {said}"
     return _contradiction(scored, profile)

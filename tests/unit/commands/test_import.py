@@ -116,14 +116,30 @@ def test_a_part_that_cannot_be_read_is_named_and_the_rest_goes_in(prompt):
 def test_models_with_other_samples_are_experiments_of_their_own(prompt):
     records = [
         {"id": sample, "model": model, "text": ASKS}
-        for model, its_samples in (("m", "ab"), ("n", "ab"), ("o", "c"))
+        for model, its_samples in (("m", "abc"), ("n", "ab"), ("o", "d"))
         for sample in its_samples
     ]
     prompt.write(jsonl(*records), "answers.jsonl")
     done = prompt.run("import", "answers.jsonl", "--json")
     assert len(done.json["experiment_ids"]) == 2
     board = prompt.run("leaderboard", "--experiment", "all", "--format", "json").json
-    assert {row["coverage"] for row in board["models"]} == {1.0}
+    coverage = {row["model_name"]: row["coverage"] for row in board["models"]}
+    assert coverage == {
+        "m (imported)": 1,
+        "n (imported)": pytest.approx(2 / 3),
+        "o (imported)": 1,
+    }
+
+
+def test_a_conversation_may_be_shorter_than_another_of_its_sample(prompt):
+    turn = {"id": "a", "model": "m", "turn": 1, "text": ASKS}
+    prompt.write(jsonl(turn, {**turn, "turn": 2, "text": TELLS}, turn), "a.jsonl")
+    done = prompt.run("import", "a.jsonl", "--json")
+    assert (done.code, done.json["runs"], done.json["answers"]) == (0, 2, 3)
+    assert "Warning" not in done.err
+    [row] = prompt.run("leaderboard", "--format", "json").json["models"]
+    assert (row["scored_responses"], row["coverage"], row["total_runs"]) == (3, 1, 2)
+    assert prompt.run("verify").code == 0
 
 
 def test_a_profile_that_needs_grades_is_refused_before_anything_is_stored(prompt):

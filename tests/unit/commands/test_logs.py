@@ -343,9 +343,11 @@ def test_chats_and_batches_in_openais_format_are_runs_of_their_model(read):
 
 
 def test_rows_of_one_conversation_join_by_their_turn(read):
-    first = {"scenario_id": "s", "model_id": "m", "repeat": 2, "turn": 1, "text": ASKS}
+    first = {"scenario_id": "s", "model_id": "m", "repeat": 2, "turn": 1, "response": ASKS}
+    first["user"] = STUDENT
     lost = {**first, "scenario_id": "t", "turn": 2}
-    _, runs, [unread] = read(jsonl(first, {**first, "turn": 2, "text": TELLS}, lost), "a.jsonl")
+    _, runs, [unread] = read(jsonl(first, {**first, "turn": 2, "response": TELLS}, lost), "a.jsonl")
+    assert runs[0].turns[0].student == STUDENT
     assert [(*each, run.repeat) for each, run in zip(answers(runs), runs, strict=True)] == [
         ("m", "s", [ASKS, TELLS], 2)
     ]

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from socratic_bench.scoring.exchange import Status
 from socratic_cli.reading.conversations import CHAT_KEYS, of_chat, student_and_turns
 from socratic_cli.reading.files import TEXT_KEYS
-from socratic_cli.reading.messages import SPEAKER_FIELDS, Content, content_of, status_of
+from socratic_cli.reading.messages import SPEAKER_FIELDS, Content, content_of, side_of, status_of
 
 _THOUGHTS_LEAD: Final = "Thinking: "
 _SIGNED: Final = re.compile(r"Thinking: .*?\nSignature: [^\n]*(?:\n+|\Z)", re.DOTALL)
@@ -123,9 +123,18 @@ def is_plain(record: Mapping[str, Any]) -> bool:
 
 
 def names_speaker(record: Mapping[str, Any]) -> bool:
-    """Whether a record is what one speaker says. A `user` beside a chat or a reply is who pays."""
+    """Whether a record is what one speaker says. A `user` beside a chat or a reply is who pays, or
+    what the student says.
+    """
     if SPEAKER_FIELDS.isdisjoint(record):
         return False
+    user = record.get("user")
+    if (
+        isinstance(user, str)
+        and side_of(user) is None
+        and ("response" in record or "output" in record)
+    ):
+        return not (SPEAKER_FIELDS - {"user"}).isdisjoint(record)
     return not any(key in record for key in (*CHAT_KEYS, *_LISTS, "body", "custom_id"))
 
 

@@ -44,7 +44,10 @@ def student_message_of(record: Mapping[str, Any]) -> str:
     """
     if "student_message" not in record:
         asked = (record.get(key) for key in _QUESTIONS)
-        return next((each for each in asked if isinstance(each, str)), "")
+        said = next((each for each in asked if isinstance(each, str)), "")
+        user = record.get("user")
+        # A `user` without a blank is an account.
+        return user if not said and isinstance(user, str) and " " in user.strip() else said
     found = record["student_message"]
     if not isinstance(found, str):
         raise TypeError(f"`student_message` must be a string, not {_shown(found)}")
