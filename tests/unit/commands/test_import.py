@@ -8,7 +8,7 @@ import pytest
 from socratic_bench import score
 from tests.unit.commands.test_logs import (
     ASKS,
-    HEADER,
+    EVALUATION,
     STUDENT,
     TELLS,
     event,
@@ -30,7 +30,7 @@ def asked(name, text, epoch=1, **more):
 @pytest.fixture
 def log(prompt):
     """Write a log of two samples and two epochs: one failed, one refused, one missing."""
-    header = {**HEADER["eval"], "config": {"epochs": 3}}
+    header = {**EVALUATION, "config": {"epochs": 3}}
     refused = asked("q2", "")
     refused["messages"][1]["content"] = [{"type": "text", "refusal": True, "text": "No."}]
     given = inspect(
@@ -52,7 +52,7 @@ def test_the_means_of_an_imported_log_are_those_by_hand(prompt, log):
     assert "the log plans 6 runs and has 5" in done.err
     board = prompt.run("leaderboard", "--format", "json").json
     [row] = board["models"]
-    by_hand = [score(each, output_tokens=9).overall for each in (ASKS, TELLS, ASKS)]
+    by_hand = [score(each, output_tokens=9).overall or 0 for each in (ASKS, TELLS, ASKS)]
     assert row["model_id"] == ID
     assert row["overall_score"] == pytest.approx(fmean(by_hand))
     assert row["coverage"] == pytest.approx(3 / 6)

@@ -7,6 +7,7 @@ import json
 import sqlite3
 import sys
 import zipfile
+from typing import Any
 
 import pytest
 
@@ -66,19 +67,16 @@ def sample(name, *messages, events=(), **more):
     }
 
 
-HEADER = {
-    "version": 2,
-    "status": "success",
-    "eval": {
-        "model": "openai/m",
-        "task": "t",
-        "created": "2026-11-02T10:00:00+00:00",
-        "packages": {"inspect_ai": "0.3.285"},
-        "dataset": {"samples": 2},
-        "config": {"epochs": 2},
-        "model_args": {"api_key": "sk-secret"},
-    },
+EVALUATION: dict[str, Any] = {
+    "model": "openai/m",
+    "task": "t",
+    "created": "2026-11-02T10:00:00+00:00",
+    "packages": {"inspect_ai": "0.3.285"},
+    "dataset": {"samples": 2},
+    "config": {"epochs": 2},
+    "model_args": {"api_key": "sk-secret"},
 }
+HEADER = {"version": 2, "status": "success", "eval": EVALUATION}
 USAGE = {"input_tokens": 15, "output_tokens": 30, "reasoning_tokens": 22, "total_tokens": 61}
 
 
@@ -176,7 +174,7 @@ def test_what_inspect_keeps_in_an_answers_place_is_told_apart(read, given, texts
 
 def test_the_characters_that_mockllm_counts_are_no_tokens(read):
     given = inspect(sample("q", said("a", "assistant", ASKS), events=[event("a", usage=USAGE)]))
-    given["eval"] = {**HEADER["eval"], "model": "mockllm/m"}
+    given["eval"] = {**EVALUATION, "model": "mockllm/m"}
     _, [run], _ = read(given)
     assert (run.turns[0].output_tokens, run.turns[0].input_tokens) == (None, None)
 
@@ -194,7 +192,7 @@ GOOD = sample("a/b c", said("a", "assistant", ASKS))
 
 def test_a_broken_sample_of_an_archive_costs_no_other_and_an_unfinished_log_says_so(read):
     members = {
-        "_journal/start.json": {"version": 2, "eval": HEADER["eval"]},
+        "_journal/start.json": {"version": 2, "eval": EVALUATION},
         "samples/a/b c_epoch_1.json": GOOD,
         "samples/bad_epoch_1.json": "{",
         "samples/deep_epoch_1.json": "[" * 100_000,
@@ -256,8 +254,14 @@ def row(test, output, prompt=0, raw=STUDENT, provider="p", **more):
 
 
 def promptfoo(*rows):
-    results = {"version": 3, "timestamp": "2026-11-02T10:00:00Z", "prompts": [], "results": rows}
-    return {"evalId": "e", "results": results, "metadata": {"promptfooVersion": "0.123.1"}}
+    prompts = [{"provider": "p"}, {"provider": "q"}]
+    return {
+        "evalId": "e",
+        "results": {"version": 3, "timestamp": 1, "prompts": prompts, "results": rows},
+        "config": {"tests": [{}, {}, {}]},
+        "metadata": {"promptfooVersion": "0.123.1"},
+        "runtimeOptions": {"repeat": 2},
+    }
 
 
 @pytest.mark.parametrize("as_lines", [False, True])
@@ -281,7 +285,8 @@ def test_rows_of_promptfoo_have_the_repeats_of_their_test(read, as_lines):
     [turn] = runs[0].turns
     assert (turn.output_tokens, turn.input_tokens, turn.latency_ms) == (6, 20, 40)
     assert "no text" in unread.problem
-    assert facts.version == (None if as_lines else "0.123.1")
+    # A 401 ends all providers: the file is well-formed, and has less than it planned.
+    assert (facts.version, facts.planned) == ((None, None) if as_lines else ("0.123.1", 12))
 
 
 def test_prompts_of_one_provider_are_tutors_of_their_own(read):

@@ -73,7 +73,17 @@ def _in_document(path: Path, facts: LogFacts) -> Iterator[_Row | Unread]:
 
 
 def _take(facts: LogFacts, key: str, value: object) -> None:
-    if key == "timestamp":
+    """Keep what a member beside the rows tells of the file."""
+    if key == "prompts" and isinstance(value, list):
+        facts.planned = len(value)
+    elif key == "config":
+        tests = member(value, "tests")
+        facts.planned = (
+            facts.planned * len(tests) if facts.planned and isinstance(tests, list) else None
+        )
+    elif key == "runtimeOptions" and facts.planned:
+        facts.planned *= whole_number(member(value, "repeat")) or 1
+    elif key == "timestamp":
         facts.created = instant(value)
     elif key == "metadata":
         facts.version = text_or_none(member(value, "promptfooVersion"), 40)
@@ -95,10 +105,9 @@ def _in_lines(path: Path, facts: LogFacts) -> Iterator[_Row | Unread]:
 
 def _read(path: Path, facts: LogFacts, rows: Any) -> LogRows:
     """Yield the runs. The rows of one dialogue come together at the end, in the order of tests."""
-    models, tests = _models(path, facts, rows)
+    models = _models(path, facts, rows)
     names: dict[str, str] = {}
     dialogues: defaultdict[tuple[str, str], list[tuple[int, LoggedRun]]] = defaultdict(list)
-    facts.planned = len(models) * tests or None
     for found in rows(path, facts):
         if isinstance(found, Unread):
             yield found
@@ -134,17 +143,13 @@ def _read(path: Path, facts: LogFacts, rows: Any) -> LogRows:
         )
 
 
-def _models(path: Path, facts: LogFacts, rows: Any) -> tuple[dict[int | None, str], int]:
-    """Return the model of each column, which its prompt tells apart where there are several, and
-    the number of tests.
-    """
+def _models(path: Path, facts: LogFacts, rows: Any) -> dict[int | None, str]:
+    """Return the model of each column, which its prompt tells apart where there are several."""
     columns: dict[int | None, _Column] = {}
-    tests: set[int | None] = set()
     for found in rows(path, facts):
         row = None if isinstance(found, Unread) else found.row
         if isinstance(row, Mapping) and is_promptfoo_row(row):
             columns.setdefault(_column(row), _named(row))
-            tests.add(whole_number(row.get("testIdx")))
     by_provider: defaultdict[str, list[int | None]] = defaultdict(list)
     for number in sorted(columns, key=lambda each: -1 if each is None else each):
         by_provider[columns[number].provider].append(number)
@@ -153,7 +158,7 @@ def _models(path: Path, facts: LogFacts, rows: Any) -> tuple[dict[int | None, st
         for place, number in enumerate(numbers, start=1):
             prompt = columns[number].prompt or f"prompt {place}"
             names[number] = provider if len(numbers) == 1 else f"{provider} · {prompt}"
-    return names, len(tests)
+    return names
 
 
 def _column(row: Mapping[str, Any]) -> int | None:

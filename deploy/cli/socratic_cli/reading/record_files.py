@@ -59,7 +59,7 @@ _ARRAY: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*[{\[\"]")
 
 CONVERSATIONS: Final = (
     *("conversation_id", "conversationId", "conversation_uuid", "dialogue_id", "dialog_id"),
-    *("thread_id", "session_id", "chat_id", "message_tree_id"),
+    *("thread_id", "session_id", "chat_id", "sample_id", "message_tree_id"),
 )
 """The fields that tell rows of one conversation from those of the next."""
 
