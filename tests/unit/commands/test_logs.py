@@ -7,6 +7,7 @@ import json
 import sqlite3
 import sys
 import zipfile
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -179,9 +180,9 @@ def test_the_characters_that_mockllm_counts_are_no_tokens(read):
     assert (run.turns[0].output_tokens, run.turns[0].input_tokens) == (None, None)
 
 
-def archive(members, method=zipfile.ZIP_DEFLATED):
+def archive(members, method=zipfile.ZIP_DEFLATED, module=zipfile):
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as opened:
+    with module.ZipFile(file, "w", method) as opened:
         for name, content in members.items():
             opened.writestr(name, content if isinstance(content, str) else json.dumps(content))
     return file.getvalue()
@@ -212,6 +213,14 @@ def test_an_archive_that_unpacks_to_far_more_than_a_log_is_refused(read):
     members = {"_journal/start.json": HEADER, "samples/a.json": " " * 9_000_000}
     with pytest.raises(InvalidInput, match="unpacks to"):
         read(archive(members), "x.eval")
+
+
+def test_a_log_in_zstandard_is_read(read):
+    name = "zipfile" if hasattr(zipfile, "ZIP_ZSTANDARD") else "backports.zstd.zipfile"
+    module = import_module(name)
+    members = {"header.json": HEADER, "samples/a_epoch_1.json": GOOD}
+    facts, [run], _ = read(archive(members, module.ZIP_ZSTANDARD, module), "x.eval")
+    assert (run.sample, facts.remarks) == ("a/b c", [])
 
 
 def test_a_log_in_zstandard_names_the_extra_that_reads_it(read, monkeypatch):
