@@ -39,15 +39,15 @@ from socratic_cli.reading.logs import Log
 from socratic_runner.conversations.conversation import seen
 from socratic_runner.models.http.keys import hide
 
-MOST_SCENARIOS: Final = 50_000
-"""The most scenarios of one file: the plan has all that students say."""
+MOST_SAMPLES: Final = 50_000
+"""The most samples of one file: the plan has all that students say."""
 
 AT_ONCE: Final = 100
 """Runs that are stored at a time."""
 
 _LONGEST_NAME: Final = 150
 _LONGEST_PROMPT: Final = 20_000
-_UNKNOWN: Final = "(the file does not say what was asked)"
+_NOT_KNOWN: Final = "(the file does not say what was asked)"
 _NO_DIMENSION: Final = "imported"
 
 
@@ -151,7 +151,7 @@ def source_of(path: Path, facts: LogFacts) -> str:
 def planned(log: Log, *, name: str | None, profile: str, now: datetime) -> FilePlan:
     """Read a log for its plan.
 
-    Raises InvalidInput for a log without a conversation, and for one with more than MOST_SCENARIOS
+    Raises InvalidInput for a log without a conversation, and for one with more than MOST_SAMPLES
     samples.
     """
     positions = _Positions()
@@ -174,8 +174,8 @@ def planned(log: Log, *, name: str | None, profile: str, now: datetime) -> FileP
         of_models[row.model][place.scenario] = None
         repeats[row.model] = max(repeats[row.model], place.repeat)
         _add(samples.setdefault(place.scenario, _Sample(row.dimension)), row)
-        if len(samples) > MOST_SCENARIOS:
-            raise InvalidInput(f"{log.path} has more than {MOST_SCENARIOS:,} samples: divide it")
+        if len(samples) > MOST_SAMPLES:
+            raise InvalidInput(f"{log.path} has more than {MOST_SAMPLES:,} samples: divide it")
     if not samples:
         first = f": {plan.unread[0].place} {plan.unread[0].problem}" if plan.unread else ""
         raise InvalidInput(f"{log.path} has no conversation of a tutor{first}")
@@ -295,7 +295,7 @@ def model_id(facts: LogFacts, model: str) -> str:
 
 def _scenario(id_: str, sample: _Sample) -> Scenario:
     first, *later = [
-        each[:_LONGEST_PROMPT].strip() or _UNKNOWN for each in sample.messages or ("",)
+        each[:_LONGEST_PROMPT].strip() or _NOT_KNOWN for each in sample.messages or ("",)
     ]
     return Scenario(
         id=id_,

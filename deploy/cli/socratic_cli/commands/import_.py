@@ -23,7 +23,7 @@ from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from socratic_bench.scoring.profile import CANONICAL
 from socratic_bench.scoring.profiles import needs_grade, profile_named
 from socratic_cli.commands.leaderboard import show_comparison
-from socratic_cli.commands.rescore import SOURCE, end_of_work, scored
+from socratic_cli.commands.rescore import GOES_ON, SOURCE, end_of_work, scored
 from socratic_cli.display.terminal import counted, say
 from socratic_cli.importing import FilePlan, planned, store_answers
 from socratic_cli.options.store import prepared_store, store_option
@@ -31,10 +31,8 @@ from socratic_cli.reading.logged_runs import MOST_TURNS_KEPT
 from socratic_cli.reading.logs import Log, opened_log, opened_records
 from socratic_cli.scoring_workers import scoring_broker
 
-MOST_TOLD: Final = 20
+MOST_UNREAD_TOLD: Final = 20
 """The most unreadable parts of a file that are told one by one."""
-
-GOES_ON: Final = "The same command goes on from here, and counts nothing twice."
 
 
 @click.command("import")
@@ -57,9 +55,9 @@ def import_(
     """Import answers that another tool kept, and score them.
 
     Calls no model. FILE may be a log of Inspect AI (.eval, .json), results of promptfoo (JSON,
-    JSONL), samples of lm-evaluation-harness, the logs.db of llm, answers for AlpacaEval, chats or
-    batch results in OpenAI's format, a chat export, a tutoring set, traces of Langfuse, or a file
-    that `score` reads. Each file is an experiment of its own, whose tutors are called
+    JSONL), samples of lm-evaluation-harness, the logs.db of llm, observations of Langfuse, answers
+    for AlpacaEval, chats or batch results in OpenAI's format, a chat export, a tutoring set, or a
+    file that `score` reads. Each file is an experiment of its own, whose tutors are called
     imported/TOOL/MODEL. The same file again adds nothing.
 
     An error of the other tool is a failed run, never a score. Exit code 1 if a part of a file
@@ -136,10 +134,10 @@ def _tell(plan: FilePlan) -> None:
         say(f"Note: {remark}.")
     for place in plan.cut:
         say(f"Note: {place} is cut: the import keeps the first {MOST_TURNS_KEPT} answers of each.")
-    for part in plan.unread[:MOST_TOLD]:
+    for part in plan.unread[:MOST_UNREAD_TOLD]:
         say(f"Error: {part.place}: {part.problem}")
-    if len(plan.unread) > MOST_TOLD:
-        say(f"Error: {len(plan.unread) - MOST_TOLD:,} more parts cannot be read.")
+    if len(plan.unread) > MOST_UNREAD_TOLD:
+        say(f"Error: {len(plan.unread) - MOST_UNREAD_TOLD:,} more parts cannot be read.")
 
 
 def _as_json(plan: FilePlan) -> dict[str, object]:

@@ -101,7 +101,7 @@ def of_chat(messages: object) -> list[dict[str, Any]]:
     return answers
 
 
-def answered_in(messages: object) -> Iterator[tuple[Said, ChatTurns]]:
+def answered_in(messages: object) -> Iterator[tuple[ChatMessage, ChatTurns]]:
     """Yield each answer of the assistant in a chat, with the turns up to it.
 
     The turns go on with the next answer. Raises as `of_chat`, but for a chat without an answer.
@@ -115,7 +115,7 @@ def answered_in(messages: object) -> Iterator[tuple[Said, ChatTurns]]:
         turns.add(each)
 
 
-class Said(NamedTuple):
+class ChatMessage(NamedTuple):
     """One message of a chat."""
 
     side: SpeakerSide
@@ -138,7 +138,7 @@ class ChatTurns:
         """What the student said since the tutor's last answer."""
         return "\n\n".join(self._student)
 
-    def add(self, said: Said) -> None:
+    def add(self, said: ChatMessage) -> None:
         """Go on by one message."""
         if said.side is SpeakerSide.STUDENT:
             self._student.append(said.text)
@@ -147,7 +147,7 @@ class ChatTurns:
             self._student = []
 
 
-def _said_in(messages: list[object]) -> Iterator[Said]:
+def _said_in(messages: list[object]) -> Iterator[ChatMessage]:
     """Yield the messages of student and tutor that say something."""
     for number, message in enumerate(messages, 1):
         place = f"`messages` {number}"
@@ -167,7 +167,7 @@ def _said_in(messages: list[object]) -> Iterator[Said]:
         if message.get("tool_calls") and not content.text.strip():
             continue
         status = Status.REFUSED if content.refused else status_of(message)
-        yield Said(side, content.text, status, message.get("weight") != 0, message)
+        yield ChatMessage(side, content.text, status, message.get("weight") != 0, message)
 
 
 def _side(place: str, message: Mapping[str, Any]) -> SpeakerSide:

@@ -23,6 +23,9 @@ from socratic_cli.reading.messages import SPEAKER_FIELDS
 MOST_BYTES: Final = 64 * 1024 * 1024
 """The greatest size of JSON that is read as a whole."""
 
+START_BYTES: Final = 64 * 1024
+"""The first bytes of a file, which tell what it is."""
+
 _LIKE_JSON: Final = re.compile(r"\s*(?:\{|\[\s*(?:[\[{\"\]]|$))")
 _BLANK: Final = re.compile(r"\s*")
 

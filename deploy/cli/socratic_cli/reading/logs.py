@@ -13,13 +13,12 @@ from socratic_cli.reading import chat_exports as exports
 from socratic_cli.reading import inspect_log, llm_logs, promptfoo, tool_logs
 from socratic_cli.reading import tutoring_sets as sets
 from socratic_cli.reading.answers import is_promptfoo_row
-from socratic_cli.reading.files import NoDocuments
+from socratic_cli.reading.files import START_BYTES, NoDocuments
 from socratic_cli.reading.foreign_files import ForeignKind, binary_kind, foreign_record, tagged_kind
 from socratic_cli.reading.json_stream import JsonStream, reader
 from socratic_cli.reading.logged_runs import LogFacts, LogReader, LogRows
 from socratic_cli.reading.record_files import read_records
 
-_START_BYTES: Final = 64 * 1024
 _KEYS_READ: Final = 60
 """The most keys of the first object that are looked at."""
 
@@ -52,7 +51,7 @@ _READERS: Final[dict[str, tuple[str, str, LogReader]]] = {
 """By the reader of a ForeignKind: the tool, its part of a model's id, and the function."""
 
 _PROMPTFOO_ROWS: Final = ForeignKind("rows of promptfoo", reader="promptfoo-lines")
-_LLM: Final = ForeignKind("logs of llm", reader="llm-json")
+_LLM_ARRAY: Final = ForeignKind("logs of llm", reader="llm-json")
 _LANGFUSE: Final = ForeignKind("an export of Langfuse", reader="langfuse")
 
 
@@ -103,7 +102,7 @@ def _kind(path: Path) -> ForeignKind | None:
     if not path.is_file():
         return None
     with path.open("rb") as file:
-        start = file.read(_START_BYTES)
+        start = file.read(START_BYTES)
         if (kind := binary_kind(str(path), start)) is not None:
             return kind
         file.seek(0)
@@ -147,7 +146,7 @@ def _of_record(record: Mapping[str, Any]) -> ForeignKind | None:
     if is_promptfoo_row(record):
         return _PROMPTFOO_ROWS
     if {"response", "conversation_id", "duration_ms"} <= record.keys():
-        return _LLM
+        return _LLM_ARRAY
     first = next(iter(record.values()), None)
     page = record.get("data")
     item = page[0] if isinstance(page, list) and page else record

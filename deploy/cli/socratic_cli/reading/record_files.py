@@ -19,6 +19,7 @@ from socratic_cli.reading.conversations import (
     system_prompt_of,
 )
 from socratic_cli.reading.files import (
+    START_BYTES,
     TEXT_KEYS,
     Entry,
     bounded_lines,
@@ -54,7 +55,6 @@ _MODELS: Final = (
 _SAMPLES: Final = ("id", "custom_id", "scenario_id", "conversation_id", "conversation_hash")
 """The fields that may name a record, in the order of preference."""
 
-_START_BYTES: Final = 64 * 1024
 _ARRAY: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*[{\[\"]")
 
 CONVERSATIONS: Final = (
@@ -93,7 +93,7 @@ def _entries(path: Path) -> Iterator[Entry]:
     """Yield the entries of a file; those of a JSON array one by one, however long it is."""
     try:
         with path.open("rb") as file:
-            if not _ARRAY.match(file.read(_START_BYTES)):
+            if not _ARRAY.match(file.read(START_BYTES)):
                 file.seek(0)
                 yield from entries(bounded_lines(file), name=str(path), whole=False)
                 return
