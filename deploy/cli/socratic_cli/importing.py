@@ -25,6 +25,7 @@ from socratic_bench.errors import FailureKind, InvalidInput
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure, Responses
 from socratic_bench.providers.built_in import IMPORTED_FROM, IMPORTED_PROVIDER
+from socratic_bench.scoring import visible_text
 from socratic_bench.scoring.exchange import UNFINISHED, EarlierTurn, Status, effective_status
 from socratic_bench.scoring.score import MOST_TOKENS
 from socratic_cli.reading.logged_runs import (
@@ -240,7 +241,8 @@ def _count(plan: FilePlan, run: LoggedRun) -> None:
     if len(run.turns) > MOST_TURNS_KEPT:
         plan.cut.append(run.place)
     for turn in run.turns:
-        status = effective_status(turn.status, turn.text) if run.error is None else Status.ERROR
+        visible = visible_text.read(turn.text).text
+        status = effective_status(turn.status, visible) if run.error is None else Status.ERROR
         if status is not Status.OK:
             plan.statuses[status] += 1
 

@@ -142,6 +142,13 @@ def test_a_conversation_may_be_shorter_than_another_of_its_sample(prompt):
     assert prompt.run("verify").code == 0
 
 
+def test_an_answer_that_is_all_thoughts_has_no_score(prompt):
+    prompt.write(jsonl({"id": "a", "text": f"<think>{ASKS}</think>"}, {"text": ASKS}), "a.jsonl")
+    assert prompt.run("import", "a.jsonl", "--json").json["unscored"] == {"empty": 1}
+    [row] = prompt.run("leaderboard", "--format", "json").json["models"]
+    assert (row["statuses"], row["coverage"]) == ({"empty": 1, "ok": 1}, 0.5)
+
+
 def test_a_profile_that_needs_grades_is_refused_before_anything_is_stored(prompt):
     prompt.write(jsonl({"text": ASKS, "answer_key": ["56"]}), "a.jsonl")
     done = prompt.run("import", "a.jsonl", "--profile", "socratic-v1-llm")
