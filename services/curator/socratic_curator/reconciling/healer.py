@@ -48,6 +48,12 @@ FACTS_AT_ONCE: Final = 1_000
 BATCH: Final = 500
 """Lost runs that the healer looks up at once."""
 
+LOST: Final = (
+    "nobody has them in hand, and no queue holds them: look for a policy of the broker with "
+    "message-ttl, max-length, expires or delivery-limit, for a purge, or for lost data"
+)
+PLAN_CUT_SHORT: Final = "the plan was not requested to its end"
+
 SentAgain = Literal["runs", "responses", "failures", "plans"]
 
 _SCORING: Final = (JUDGE_RESPONSE_RECORDED.name, CURATOR_RESPONSE_SCORED.name)
@@ -128,8 +134,10 @@ class Healer:
     ) -> bool:
         """Whether runs of a model are missing, and nobody has had any in hand for long."""
         now = self.monotonic()
-        if model in in_hand or await self._waits(RUNNER_RUN_REQUESTED.name, model):
+        if model in in_hand:
             watched.touch(now)
+        elif await self._waits(RUNNER_RUN_REQUESTED.name, model):
+            watched.waits(now)
         return watched.is_stuck(runs, now)
 
     async def _request_lost(
@@ -153,6 +161,8 @@ class Healer:
         else:
             lost.looked_up = 0
             lost.sent_again(self.monotonic())
+            if await self._waits(RUNNER_RUN_REQUESTED.name, model):
+                lost.waits(self.monotonic())
         self._tell("runs", sent, experiment.experiment_id, model=model)
         return sent
 
@@ -223,4 +233,11 @@ class Healer:
 
     def _tell(self, what: SentAgain, count: int, experiment_id: str, **more: object) -> None:
         self.sent_again[what] += count
-        log.warning("sent again", what=what, count=count, correlation_id=experiment_id, **more)
+        log.warning(
+            "sent again",
+            what=what,
+            count=count,
+            correlation_id=experiment_id,
+            reason=PLAN_CUT_SHORT if what == "plans" else LOST,
+            **more,
+        )

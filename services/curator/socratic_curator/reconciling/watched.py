@@ -8,7 +8,7 @@ from typing import Final
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.ports.stores.experiments import RunningExperiment
 
-QUIET_SECONDS: Final = 120.0
+QUIET_SECONDS: Final = 45.0
 """Nothing may have changed for so long before anything is sent again."""
 
 LONGEST_QUIET_SECONDS: Final = 3_600.0
@@ -18,7 +18,7 @@ LOOKS_WHILE_IDLE: Final = 8
 """The reconciler looks at an experiment in which nothing changed for longer than the quiet time
 again after an eighth of the excess."""
 
-LONGEST_LOOK_SECONDS: Final = 300.0
+LONGEST_LOOK_SECONDS: Final = 60.0
 """The reconciler looks at every experiment at least so often, however long nothing changed."""
 
 
@@ -44,6 +44,10 @@ class Watched:
     def touch(self, now: float) -> None:
         """Note that somebody has it in hand."""
         self._since = now
+
+    def waits(self, now: float) -> None:
+        """Note that the broker holds it and nobody takes it: if it vanishes, the broker lost it."""
+        self._since, self._wait = now, self._first
 
     def sent_again(self, now: float) -> None:
         """Wait longer before it is sent another time."""

@@ -5,6 +5,7 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from structlog.testing import capture_logs
@@ -72,7 +73,7 @@ async def after(healer, clock, seconds):
     await healer.reconcile()
 
 
-async def test_runs_that_nobody_has_are_requested_after_two_quiet_minutes(healer, broker, clock):
+async def test_runs_that_nobody_has_are_requested_after_the_quiet_time(healer, broker, clock):
     await after(healer, clock, QUIET_SECONDS - 1)
     assert await taken(broker, RUNNER_RUN_REQUESTED) == []
     clock.seconds += 1
@@ -83,7 +84,13 @@ async def test_runs_that_nobody_has_are_requested_after_two_quiet_minutes(healer
     assert healer.sent_again == {"runs": len(RUNS)}
 
 
-async def test_what_is_lost_again_is_requested_half_as_often_each_time(healer, broker, clock):
+async def test_what_is_lost_again_is_requested_half_as_often_each_time(
+    healer, broker, clock, monkeypatch
+):
+    async def depth(queue, group=None, *, ask=broker.depth):
+        return 0 if group else await ask(queue)  # a runner takes each at once
+
+    monkeypatch.setattr(broker, "depth", depth)
     sent_at = []
     for second in range(0, 4_400, 10):
         clock.seconds = 1_000.0 + second
@@ -91,9 +98,22 @@ async def test_what_is_lost_again_is_requested_half_as_often_each_time(healer, b
         if await taken(broker, RUNNER_RUN_REQUESTED):
             sent_at.append(second)
     # The longer nothing has changed, the less often an experiment is looked at.
-    assert len(sent_at) == 5
-    for second, ideal in zip(sent_at, [120, 360, 840, 1800, 3720], strict=True):
-        assert ideal <= second <= ideal * 9 / 8
+    assert len(sent_at) == 6
+    for second, ideal in zip(sent_at, [45, 135, 315, 675, 1395, 2835], strict=True):
+        assert ideal <= second <= ideal * 9 / 8 + 10
+
+
+async def test_requests_that_the_broker_loses_before_anybody_takes_them_are_sent_again_as_soon(
+    healer, broker, clock
+):
+    sent_at = []
+    for second in range(0, 300, 10):
+        clock.seconds = 1_000.0 + second
+        await healer.reconcile()
+        if await taken(broker, RUNNER_RUN_REQUESTED):
+            sent_at.append(second)
+    assert sent_at[0] == 50
+    assert all(later - earlier < 90 for earlier, later in pairwise(sent_at))
 
 
 async def test_experiments_that_nobody_goes_on_with_cost_ever_less(healer, store, clock):
@@ -108,8 +128,7 @@ async def test_experiments_that_nobody_goes_on_with_cost_ever_less(healer, store
     for _ in range(6 * 3 * 60):
         await healer.reconcile()
         clock.seconds += 10
-    assert looks[0] < 60
-    assert looks[1] == looks[2] == 3_600 / LONGEST_LOOK_SECONDS
+    assert looks[1] == looks[2] == 3_600 / LONGEST_LOOK_SECONDS < looks[0] < 90
 
 
 async def test_an_idle_experiment_is_looked_at_again_once_it_changes(store, broker, clock):
