@@ -34,6 +34,8 @@ This module holds those that several packages share; the lines with a file name 
     ├── BrokerError             the broker did not do what was asked
     │   ├── BrokerClosed        it was closed, or never opened
     │   ├── BrokerUnavailable   for now: worth another try
+    │   │   └── BrokerRefused       until somebody acts: a permission, a limit, the address
+    │   ├── MessageTooLarge     a message above the broker's limit; it took the others
     │   ├── DeliveryLost        it went back to its queue and is delivered again, to somebody
     │   └── UnroutableMessage   no queue takes messages of this type, nor is it a broadcast
     ├── GroupCommitClosed       an item came too late to be committed
@@ -322,6 +324,17 @@ class BrokerClosed(BrokerError):
 
 class BrokerUnavailable(BrokerError):
     """The broker cannot be reached for now; another try may succeed."""
+
+
+class BrokerRefused(BrokerUnavailable):
+    """The broker refuses until somebody acts: a virtual host, a permission, a limit.
+
+    The message has the broker's own words. A service goes on trying; a command need not wait.
+    """
+
+
+class MessageTooLarge(BrokerError):
+    """The broker takes no message of this size. It took the other messages of the call."""
 
 
 class DeliveryLost(BrokerError):

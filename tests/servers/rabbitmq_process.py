@@ -71,8 +71,12 @@ class RabbitMQProcess:
 
     def evaluate(self, code: str) -> str:
         """Have the server evaluate Erlang code, and return the result. Blocks."""
+        return self.control("eval", code)
+
+    def control(self, *words: str) -> str:
+        """Have `rabbitmqctl` carry out a command, and return its output. Blocks."""
         return subprocess.run(
-            [self._program.with_name("rabbitmqctl"), "-n", self._node, "eval", code],
+            [self._program.with_name("rabbitmqctl"), "-n", self._node, *words],
             env={**os.environ, "HOME": str(self._folder), "ERL_EPMD_ADDRESS": "127.0.0.1"},
             capture_output=True,
             text=True,

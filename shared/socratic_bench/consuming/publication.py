@@ -11,7 +11,7 @@ import structlog
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.outcomes import Settlement
 from socratic_bench.consuming.waits import Waits
-from socratic_bench.errors import BrokerClosed, BrokerError
+from socratic_bench.errors import BrokerClosed, BrokerError, MessageTooLarge
 from socratic_bench.events.codec import Message
 
 log = structlog.get_logger(__name__)
@@ -91,6 +91,9 @@ class Publication:
             await self._publish(messages)
         except BrokerClosed:
             raise
+        except MessageTooLarge as error:
+            # The store has its content: the reconciler tries it again, ever less often.
+            log.warning("message kept apart", reason=str(error))
         except BrokerError as error:
             return error
         return None

@@ -226,11 +226,17 @@ class Broker(Protocol):
         ...
 
     async def dead_letter_depth(self, queue: str) -> int:
-        """Count the dead letters of a queue, in the units of `depth`. A cheap call."""
+        """Count the dead letters of a declared or inspected queue, in the units of `depth`.
+
+        0 for a missing queue. A cheap call.
+        """
         ...
 
     async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
-        """Return the oldest dead letters of a queue, and leave them there."""
+        """Return the oldest dead letters of a queue that was declared or inspected.
+
+        None of a missing queue. The letters stay; no look may make the server drop one.
+        """
         ...
 
     async def redrive(self, queue: str, limit: int | None = None) -> int:

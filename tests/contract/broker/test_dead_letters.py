@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from socratic_bench.ports.broker import Broker, DeadLetter, WorkQueue
-from tests.contract.broker.traffic import Traffic, ids, message, messages
+from tests.contract.broker.traffic import Traffic, ids, message, messages, new_queue
 
 DELIVERY_LIMIT = 3  # of the broker fixture
 
@@ -73,6 +73,17 @@ async def test_the_dead_letters_of_a_queue_can_be_counted_without_looking_at_the
     await _reject(broker, queue, traffic, 2)
     await traffic.until_is(lambda: broker.dead_letter_depth(queue.name), 2)
     await traffic.until_depth(broker, queue, 1)
+
+
+async def test_a_queue_that_was_only_inspected_and_is_not_there_has_no_dead_letters(
+    broker: Broker,
+) -> None:
+    queue = new_queue()
+    for _ in range(2):  # the first look creates nothing
+        sentences = await broker.inspect([queue])
+        assert await broker.dead_letter_depth(queue.name) == 0
+        assert await broker.dead_letters(queue.name) == []
+        assert sentences == await broker.inspect([queue])
 
 
 async def test_dead_letters_are_listed_oldest_first_and_stay(

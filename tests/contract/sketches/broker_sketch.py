@@ -377,6 +377,7 @@ class SketchBroker(Broker):
         return []
 
     async def inspect(self, queues: Iterable[WorkQueue]) -> Sequence[str]:
+        await self.declare(queues)
         return []
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""An attempt to connect that is cancelled leaves nothing behind; an old server is refused."""
+"""Attempts to connect: cancelled ones leave nothing behind, refusals have the server's words."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from functools import partial
 import pytest
 from yarl import URL
 
+from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.adapters.brokers.rabbitmq.connection import ReconnectingConnection, connect
-from socratic_bench.errors import BrokerUnavailable
+from socratic_bench.errors import BrokerRefused, BrokerUnavailable
 from tests.servers import rabbitmq
 from tests.servers.proxy import proxy
 from tests.waiting import until
@@ -37,6 +38,15 @@ async def test_an_attempt_that_is_cancelled_at_any_moment_leaves_no_task_behind(
         if not connecting.cancelled():
             await connecting.result().close()
         await until(others, lambda left: not left, f"the end of attempt {steps}", patience=30)
+
+
+async def test_a_virtual_host_that_is_not_there_is_told_at_once_in_the_servers_words() -> None:
+    server = URL(await asyncio.to_thread(rabbitmq.SERVER.address))
+    broker = RabbitMQBroker(str(server.with_path("/nowhere")))
+    words = r"/nowhere: the broker refuses: NOT_ALLOWED - vhost nowhere not found; create the"
+    with pytest.raises(BrokerRefused, match=words):
+        await broker.ping()
+    await broker.close()
 
 
 async def test_a_server_that_is_too_old_is_refused_with_its_version() -> None:

@@ -51,6 +51,8 @@ class KeptBroker(MemoryBroker):
         await super().publish(messages)
 
     async def inspect(self, queues) -> list[str]:
+        queues = list(queues)
+        await super().inspect(queues)
         names = [queue.name for queue in queues]
         return [problem for name, problem in self.wrong.items() if name in names]
 

@@ -1,5 +1,7 @@
 """`socratic-bench submit`: a plan is handed to services that run elsewhere."""
 
+import re
+
 import pytest
 
 from socratic_bench.errors import BrokerUnavailable
@@ -147,6 +149,7 @@ def test_a_broker_that_goes_away_is_one_sentence_and_the_same_command_goes_on(
         done = prompt.run("submit", config)
     assert (done.code, done.out) == (1, "")
     assert "The same command continues from here" in done.err
+    assert re.search(r"The plan is stored as (exp-\w+): .* `socratic-bench cancel \1`", done.err)
     assert done.err.endswith("Error: broker.example: the broker cannot be used for now: gone\n")
     assert prompt.run("submit", config, "--json").json["requested"] == 90
 

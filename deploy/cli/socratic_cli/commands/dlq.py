@@ -153,7 +153,6 @@ async def _inspected(
             if as_json:
                 click.echo(json.dumps({"problem": problem}))
             say(f"{problem}.")
-        await broker.declare(WORK_QUEUES, BROADCASTS)
         yield broker, problems
 
 
@@ -171,6 +170,7 @@ async def _redrive(
     """Return the problems, and the number of messages put back into each queue."""
     put_back: dict[str, int] = {}
     async with _inspected(broker_url, queues) as (broker, problems):
+        await broker.declare(WORK_QUEUES, BROADCASTS)
         for name in queues:
             left = None if limit is None else max(0, limit - sum(put_back.values()))
             put_back[name] = await broker.redrive(name, left)

@@ -12,7 +12,7 @@ import click
 from rich.console import Group
 
 from socratic_bench.adapters.clock import SystemClock
-from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
+from socratic_bench.consuming.queues import WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.trouble import Trouble
@@ -94,10 +94,10 @@ async def _tell_of_dead_letters(broker_url: str | None) -> None:
         return
     try:
         async with asyncio.timeout(BROKER_DEADLINE), opened_broker(broker_url) as broker:
-            await broker.declare(WORK_QUEUES, BROADCASTS)
+            await broker.inspect(WORK_QUEUES)  # which creates nothing
             dead = {each.name: await broker.dead_letter_depth(each.name) for each in WORK_QUEUES}
-    except (BrokerError, TimeoutError):
-        say("The broker does not answer: dead letters are unknown.")
+    except (BrokerError, TimeoutError) as error:
+        say(f"Dead letters are unknown: {str(error) or 'the broker does not answer'}.")
         return
     if found := ", ".join(f"{count} in {queue}" for queue, count in dead.items() if count):
         say(f"There are dead letters: {found}. `socratic-bench dlq list` says why.")

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.errors import BrokerError, StoreUnavailable
+from socratic_bench.errors import BrokerError, MessageTooLarge, StoreUnavailable
 from socratic_bench.events.codec import Event, to_message
 from socratic_bench.events.event_types import RunRequested
 from socratic_bench.planning.config_file.changes import Changes
@@ -39,6 +39,10 @@ from socratic_cli.options.store import (
 
 SOURCE = "socratic-bench"
 GOES_ON = "The same command continues from here, and requests no finished run twice."
+STORED = (
+    "The plan is stored as {0}: running services request its runs soon after the broker takes "
+    "messages again. `socratic-bench cancel {0}` prevents that."
+)
 
 
 @click.command()
@@ -114,16 +118,20 @@ async def _submit(
         )
         say(prospect_sentence(prospect))
         experiment = await store.register(experiment)
-        with _Requests(broker, prospect.outlook.new) as requests:
-            counts = await resume(
-                experiment,
-                experiment.runs(),
-                store,
-                requests.publish,
-                clock=clock,
-                source=SOURCE,
-                retry_failed=retry_failed,
-            )
+        try:
+            with _Requests(broker, prospect.outlook.new) as requests:
+                counts = await resume(
+                    experiment,
+                    experiment.runs(),
+                    store,
+                    requests.publish,
+                    clock=clock,
+                    source=SOURCE,
+                    retry_failed=retry_failed,
+                )
+        except BrokerError:
+            say(STORED.format(experiment.experiment_id))
+            raise
     return experiment, counts
 
 
@@ -152,7 +160,10 @@ class _Requests:
 
     async def publish(self, events: Sequence[Event]) -> None:
         """Return once the broker has confirmed all of them."""
-        await self._broker.publish([to_message(event) for event in events])
+        try:
+            await self._broker.publish([to_message(event) for event in events])
+        except MessageTooLarge as error:
+            say(f"Note: {error}.")
         self._bar.advance(self._line, sum(isinstance(event, RunRequested) for event in events))
 
 

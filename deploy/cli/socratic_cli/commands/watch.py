@@ -12,7 +12,7 @@ import click
 
 from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.concurrency.deadlines import wait_at_most
-from socratic_bench.consuming.queues import BROADCASTS
+from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
 from socratic_bench.errors import (
@@ -224,6 +224,9 @@ async def _announcements(
 
 async def _listen(broker: Broker, experiment_id: str, heard: asyncio.Event) -> None:
     try:
+        if problems := await broker.inspect(WORK_QUEUES):  # to watch creates nothing
+            say(f"Querying the store every second: {problems[0]}.")
+            return
         await broker.declare((), BROADCASTS)
         async with broker.listen(*BROADCASTS) as announcements:
             async for message in announcements:

@@ -160,7 +160,7 @@ async def _deadline() -> AsyncIterator[None]:
 
 async def _listed(broker: Broker, limit: int) -> tuple[DeadLetterQueue, ...]:
     async with _deadline():
-        await broker.declare(WORK_QUEUES, BROADCASTS)
+        await broker.inspect(WORK_QUEUES)  # which creates nothing
         found = []
         for queue in WORK_QUEUES:
             waiting = await broker.dead_letter_depth(queue.name)

@@ -20,6 +20,7 @@ from socratic_bench.consuming.queues import (
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.run import Run, batches
+from socratic_bench.errors import MessageTooLarge
 from socratic_bench.events.codec import Event, to_message
 from socratic_bench.events.event_types import (
     ExperimentCompleted,
@@ -228,8 +229,12 @@ class Healer:
         return bool(await self.broker.depth(queue, group))
 
     async def _publish(self, events: Sequence[Event]) -> None:
-        if events:
+        if not events:
+            return
+        try:
             await self.broker.publish([to_message(event) for event in events])
+        except MessageTooLarge as error:
+            log.warning("message kept apart", reason=str(error))
 
     def _tell(self, what: SentAgain, count: int, experiment_id: str, **more: object) -> None:
         self.sent_again[what] += count

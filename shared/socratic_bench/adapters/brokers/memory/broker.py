@@ -157,6 +157,7 @@ class MemoryBroker:
 
     async def inspect(self, queues: Iterable[WorkQueue]) -> Sequence[str]:
         """Return nothing: no queue can be missing."""
+        await self.declare(queues)
         return []
 
     async def close(self) -> None:

@@ -87,6 +87,8 @@ class RabbitMQBroker:
         self._delivery_limit = delivery_limit
         self._hold_seconds = hold_seconds
         self._declared: Declarations[_Declared] = Declarations()
+        self._inspected: dict[str, _Declared] = {}
+        """Queues that are there or not, of which a caller wants to know the dead letters."""
         self._consumers: set[RabbitMQConsumer] = set()
         self._listeners: set[RabbitMQListener] = set()
         self._watch = Watch(self._connection, self._needed, self._consumers)
@@ -230,6 +232,9 @@ class RabbitMQBroker:
         return list(self._watch.problems().values())
 
     async def inspect(self, queues: Iterable[WorkQueue]) -> Sequence[str]:
+        queues = list(queues)
+        for queue in queues:
+            self._inspected.setdefault(queue.name, self._described(queue))
         return await health.inspect(self._connection, [self._named(queue) for queue in queues])
 
     async def close(self) -> None:
@@ -256,7 +261,9 @@ class RabbitMQBroker:
         return self._declared.queue(name)
 
     def _dead_letters(self, queue: str) -> RabbitDeadLetters:
-        work, routing, _ = self._queue(queue)
+        self._connection.check_open()
+        known = queue in self._declared.work or queue not in self._inspected
+        work, routing, _ = self._declared.queue(queue) if known else self._inspected[queue]
         return RabbitDeadLetters(self._connection, routing, work, queue)
 
     async def _declare_queue(self, channel: AbstractChannel, queue: WorkQueue) -> None:
@@ -264,9 +271,12 @@ class RabbitMQBroker:
         await self._connection.in_time(declare_queue(channel, self._events, work))
         if self._declared.is_new(queue):
             self._needed.queues[work.name] = work
-            group_queues = None
-            if queue.separate_groups:
-                groups = self._needed.group_queues.setdefault(work.name, set())
-                group_queues = GroupQueues(self._connection, work, groups)
-            routing = Routing(work, self._publisher, group_queues)
-            self._declared.add(queue, _Declared(work, routing, group_queues))
+            self._declared.add(queue, self._described(queue))
+
+    def _described(self, queue: WorkQueue) -> _Declared:
+        work = self._named(queue)
+        group_queues = None
+        if queue.separate_groups:
+            groups = self._needed.group_queues.setdefault(work.name, set())
+            group_queues = GroupQueues(self._connection, work, groups)
+        return _Declared(work, Routing(work, self._publisher, group_queues), group_queues)

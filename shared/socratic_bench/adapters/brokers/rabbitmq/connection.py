@@ -10,14 +10,16 @@ from typing import Final, TypeVar
 import structlog
 from aio_pika import Connection
 from aio_pika.abc import AbstractChannel, AbstractConnection
-from aio_pika.exceptions import AMQPError
+from aio_pika.exceptions import AMQPError, ConnectionClosed, ProbableAuthenticationError
+from aiormq.exceptions import ChannelAccessRefused, ConnectionNotAllowed
+from pamqp import commands
 from pamqp.exceptions import PAMQPException
 from yarl import URL
 
 from socratic_bench.adapters.brokers.declarations import broker_closed
 from socratic_bench.concurrency.deadlines import finish_despite_cancel
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.errors import BrokerUnavailable, InvalidSettings
+from socratic_bench.errors import BrokerRefused, BrokerUnavailable, InvalidSettings
 
 log = structlog.get_logger(__name__)
 
@@ -41,6 +43,43 @@ def ignoring_connection_errors() -> Iterator[None]:
     except Exception as error:
         if not is_connection_error(error):
             raise
+
+
+# The driver has no words of a server that refuses a virtual host: it takes the refusal for a breach
+# of the protocol. As a valid response it raises the refusal with its words.
+commands.Connection.Open.valid_responses.append(commands.Connection.Close.name)
+
+_NOT_ALLOWED: Final = (403, 530)
+"""AMQP's codes of a connection that the server refuses to a user."""
+
+_REMEDIES: Final = (
+    ("limit", "raise the limit, or run fewer services and models"),
+    ("not found", "create the virtual host, or correct the one in the address"),
+    ("access to vhost", "give the user permissions in it, or correct the one in the address"),
+    (
+        "access to ",
+        "let the user configure, write and read all queues and exchanges",
+    ),
+    ("Login was refused", "correct user and password of the address"),
+    ("channel_max", "let a connection have a thousand channels"),
+)
+"""Parts of a server's words, and the remedy of the first that fits."""
+
+
+def refusal_of(error: BaseException | None) -> str | None:
+    """Return the words of a server that refuses something until somebody acts; else None."""
+    match error:
+        case ProbableAuthenticationError() | ChannelAccessRefused() | ConnectionNotAllowed():
+            return _explained(error)
+        case ConnectionClosed() if error.args and error.args[0] in _NOT_ALLOWED:
+            return _explained(error)
+    return None
+
+
+def refused(place: str, words: str) -> BrokerRefused:
+    """Return the error of a refusal at `place`, with the server's words and the remedy."""
+    remedy = next((each for part, each in _REMEDIES if part in words), "ask its operator")
+    return BrokerRefused(f"{place}: the broker refuses: {words.rstrip('.')}; {remedy}")
 
 
 OLDEST_SERVER: Final = (3, 10)
@@ -91,6 +130,8 @@ class ReconnectingConnection:
         self._changed = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
         self._trouble = "it has not answered yet"
+        self._refusal: str | None = None
+        """The words of a server that refuses the connection."""
         self._closed = False
 
     @property
@@ -99,9 +140,7 @@ class ReconnectingConnection:
 
     async def connected(self) -> AbstractConnection:
         """Wait for the connection without a deadline. Raises BrokerClosed."""
-        self.check_open()
-        if self._keeper is None:
-            self._keeper = asyncio.create_task(self._keep_up(), name="rabbitmq connection")
+        self._begin()
         while self._connection is None:
             await self._changed.wait()
             self.check_open()
@@ -124,9 +163,11 @@ class ReconnectingConnection:
         except Exception as error:
             if not is_connection_error(error):
                 raise
-            self.check_open()
-            self._trouble = _explained(error)
-            raise self._unavailable() from error
+            raise self._as_ours(error) from error
+
+    async def server_version(self) -> tuple[int, ...]:
+        """Return the numbers of RabbitMQ's version; none for a server of another make."""
+        return _version_of(await self._connected_in_time())
 
     async def open_channel(self) -> AbstractChannel:
         """Open a channel with publisher confirms that raises for unroutable messages.
@@ -167,10 +208,16 @@ class ReconnectingConnection:
         except Exception as error:
             if not is_connection_error(error):
                 raise
-            self.check_open()
-            if not isinstance(error, TimeoutError):
-                self._trouble = _explained(error)
-            raise self._unavailable() from error
+            raise self._as_ours(error) from error
+
+    def _as_ours(self, error: Exception) -> BrokerUnavailable:
+        """Return an error of the connection as ours. Raises BrokerClosed."""
+        self.check_open()
+        if words := refusal_of(error):
+            return refused(self.name, words)
+        if self._refusal is None and not isinstance(error, TimeoutError):
+            self._trouble = _explained(error)
+        return self._unavailable()
 
     async def close(self) -> None:
         """Close the connection; callers that wait for it get BrokerClosed."""
@@ -183,15 +230,31 @@ class ReconnectingConnection:
     async def _connected_in_time(self) -> AbstractConnection:
         try:
             async with asyncio.timeout(PATIENCE):
-                return await self.connected()
+                return await self._connected_unless_refused()
         except TimeoutError as error:
             raise self._unavailable() from error
+
+    async def _connected_unless_refused(self) -> AbstractConnection:
+        self._begin()
+        while self._connection is None:
+            if self._refusal is not None:
+                raise refused(self.name, self._refusal)
+            await self._changed.wait()
+            self.check_open()
+        return self._connection
+
+    def _begin(self) -> None:
+        self.check_open()
+        if self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep_up(), name="rabbitmq connection")
 
     async def _restore_over(self, connection: AbstractConnection) -> None:
         if self._restore is not None:
             await self._restore(connection)
 
     def _unavailable(self) -> BrokerUnavailable:
+        if self._refusal is not None:
+            return refused(self.name, self._refusal)
         return BrokerUnavailable(f"{self.name}: the broker cannot be used for now: {self._trouble}")
 
     def check_open(self) -> None:
@@ -207,7 +270,9 @@ class ReconnectingConnection:
             try:
                 connection = await connect(self._url)
             except Exception as error:  # noqa: BLE001 - this task alone reconnects, after any error
-                self._trouble = _explained(error)
+                self._note(error)
+                self._changed.set()  # a moment: callers do not wait for a server that refuses
+                self._changed.clear()
                 delay = self._retry_policy.delay(attempt)
                 log.warning("no broker", broker=self.name, reason=self._trouble, attempt=attempt)
                 await asyncio.sleep(delay)
@@ -215,6 +280,7 @@ class ReconnectingConnection:
             if attempt > 1:
                 log.info("broker found", broker=self.name, attempt=attempt)
             attempt = 0
+            self._refusal = None
             try:
                 if not self._closed:
                     await self._until_lost(connection)
@@ -225,11 +291,14 @@ class ReconnectingConnection:
                     async with asyncio.timeout(CLOSE_SECONDS):
                         await connection.close()
 
+    def _note(self, error: BaseException) -> None:
+        self._trouble, self._refusal = _explained(error), refusal_of(error)
+
     async def _until_lost(self, connection: AbstractConnection) -> None:
         lost = asyncio.Event()
 
         def on_close(_connection: object, error: BaseException | None) -> None:
-            self._trouble = _explained(error) if error else "the connection was closed"
+            self._note(error or ConnectionError("the connection was closed"))
             lost.set()
 
         connection.close_callbacks.add(on_close)
@@ -270,15 +339,20 @@ async def connect(url: URL) -> AbstractConnection:
     return connection
 
 
+def _version_of(connection: AbstractConnection) -> tuple[int, ...]:
+    said = connection.transport.connection.server_properties if connection.transport else {}
+    if str(said.get("product")) != "RabbitMQ":
+        return ()
+    return tuple(int(each) for each in str(said.get("version")).split(".") if each.isdecimal())
+
+
 def _refuse_old(connection: AbstractConnection) -> None:
     """Raise BrokerUnavailable for an old RabbitMQ; a server of another make passes."""
-    said = connection.transport.connection.server_properties if connection.transport else {}
-    version = str(said.get("version"))
-    numbers = tuple(int(each) for each in version.split(".")[:2] if each.isdecimal())
-    if str(said.get("product")) == "RabbitMQ" and len(numbers) == 2 and numbers < OLDEST_SERVER:
-        oldest = ".".join(map(str, OLDEST_SERVER))
+    version = _version_of(connection)
+    if version and version < OLDEST_SERVER:
+        found, oldest = (".".join(map(str, each)) for each in (version, OLDEST_SERVER))
         raise BrokerUnavailable(
-            f"the server is RabbitMQ {version}, which is too old; upgrade it to {oldest} or newer"
+            f"the server is RabbitMQ {found}, which is too old; upgrade it to {oldest} or newer"
         )
 
 
@@ -306,7 +380,9 @@ def namespace_of(url: str) -> str:
 
 
 def _explained(error: BaseException) -> str:
-    return str(error) or type(error).__name__
+    # The errors of a closed connection have the server's code before its words.
+    words = error.args[-1] if isinstance(error, AMQPError) and error.args else ""
+    return (words if isinstance(words, str) else "") or str(error) or type(error).__name__
 
 
 async def close_channel(channel: AbstractChannel) -> None:

@@ -25,7 +25,7 @@ from socratic_bench.adapters.brokers.rabbitmq.connection import (
 )
 from socratic_bench.adapters.brokers.rabbitmq.declaring import GroupQueues
 from socratic_bench.adapters.brokers.rabbitmq.health import QueueReport
-from socratic_bench.adapters.brokers.rabbitmq.intake import QueueIntake
+from socratic_bench.adapters.brokers.rabbitmq.intake import HoldTime, QueueIntake
 from socratic_bench.adapters.brokers.rabbitmq.publishing import Routing
 from socratic_bench.adapters.brokers.rabbitmq.settling import Settling, acknowledge
 from socratic_bench.adapters.brokers.rabbitmq.wire import (
@@ -63,15 +63,15 @@ class DelayedMessages:
         routing: Routing,
         queue: WorkQueue,
         *,
-        longest_hold: float,
+        hold: HoldTime,
     ) -> None:
-        """A message stays here for at most `longest_hold` seconds before the server gets a copy:
+        """A message stays here for at most the seconds of `hold` before the server gets a copy:
         the server closes the channel of a consumer that settles nothing for long.
         """
         self._connection = connection
         self._routing = routing
         self._queue = queue
-        self._longest_hold = longest_hold
+        self._hold = hold
         self._waiting: dict[asyncio.Task[None], str] = {}
         self._name = topology.delayed_queue(queue.name)
         self._taking = False
@@ -155,6 +155,7 @@ class DelayedMessages:
         raise BrokerUnavailable(health.no_leader(self._name))
 
     async def _consume_until_lost(self, channel: AbstractChannel) -> None:
+        channel.close_callbacks.add(self._hold.on_close)
         self._lost = await lost_event(channel)
         await self._connection.in_time(channel.set_qos(prefetch_count=MOST_DELAYED))
         delayed = await self._connection.in_time(
@@ -173,8 +174,9 @@ class DelayedMessages:
 
     async def _put_back(self, incoming: AbstractIncomingMessage) -> None:
         left = due_of(incoming) - time.time()
-        await asyncio.sleep(min(left, self._longest_hold))
-        still_to_wait = max(0.0, left - self._longest_hold)
+        held = min(left, self._hold.seconds)
+        await asyncio.sleep(held)
+        still_to_wait = max(0.0, left - held)
         while True:
             try:
                 # A copy that is published and not acknowledged would be delivered twice.
@@ -232,7 +234,8 @@ class RabbitMQConsumer(UnackedConsumer[AbstractIncomingMessage]):
         self.queue = queue
         self._routing = routing
         self._settling = Settling(self._unacked)
-        self._delayed = DelayedMessages(connection, routing, queue, longest_hold=hold_seconds)
+        hold = HoldTime(queue.name, hold_seconds)
+        self._delayed = DelayedMessages(connection, routing, queue, hold=hold)
         self._intake = QueueIntake(
             connection,
             routing,
@@ -242,7 +245,7 @@ class RabbitMQConsumer(UnackedConsumer[AbstractIncomingMessage]):
             self._settling,
             prefetch=prefetch,
             per_group=prefetch if prefetch_per_group is None else prefetch_per_group,
-            hold_seconds=hold_seconds,
+            hold=hold,
             on_broken=self._end,
         )
 

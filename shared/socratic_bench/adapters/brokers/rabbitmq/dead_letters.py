@@ -11,14 +11,24 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from socratic_bench.adapters.brokers.rabbitmq import topology
 from socratic_bench.adapters.brokers.rabbitmq.connection import ReconnectingConnection
+from socratic_bench.adapters.brokers.rabbitmq.health import seen
 from socratic_bench.adapters.brokers.rabbitmq.publishing import Routing
-from socratic_bench.adapters.brokers.rabbitmq.settling import acknowledge
+from socratic_bench.adapters.brokers.rabbitmq.settling import acknowledge, give_back_all
 from socratic_bench.adapters.brokers.rabbitmq.wire import (
     attempts_before,
     from_amqp,
     reason_of,
 )
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
+
+COUNTS_NO_RETURN: Final = (4, 3)
+"""The RabbitMQ from which on a `nack` does not count towards a delivery limit."""
+
+MOST_IN_ORDER: Final = 1_000
+"""The most letters of a queue that a look may copy: of more it copies those that it returns."""
+
+AT_ONCE: Final = 50
+"""The letters that a look takes before it settles them."""
 
 BACK_SECONDS: Final = 10.0
 """Seconds that listed letters have to be back in their queue."""
@@ -44,19 +54,45 @@ class RabbitDeadLetters:
             return await self._depth(channel)
 
     async def oldest(self, limit: int) -> list[DeadLetter]:
-        """Return the oldest letters. They return to their queue when the channel closes."""
+        """Return the oldest letters; of more than MOST_IN_ORDER the next ones at each look.
+
+        A policy with a delivery limit lets the server drop a letter that came back too often.
+        RabbitMQ does not count an orderly return from COUNTS_NO_RETURN on. For an older one a copy
+        at the end of the queue replaces each letter; all are copied, so that they keep their order.
+        """
         letters: list[DeadLetter] = []
         async with self._connection.channel() as channel:
-            before = await self._depth(channel)
             # An empty queue may have no leader, and a get from such a queue ends the connection.
-            while before and len(letters) < limit and (incoming := await self._get(channel)):
-                letters += self._letters(incoming)
-        if letters:
+            left = before = await self._depth(channel)
+            copies = await self._connection.server_version() < COUNTS_NO_RETURN
+            if copies and before:
+                await self._routing.check_permission()
+            in_order = copies and before <= MOST_IN_ORDER
+            while left and (in_order or len(letters) < limit):
+                taken = await self._get_some(channel, left if in_order else limit - len(letters))
+                if not taken:
+                    break
+                left -= len(taken)
+                for incoming in taken[: max(0, limit - len(letters))]:
+                    letters += self._letters(incoming)
+                if copies:
+                    await self._routing.copy_dead_letters(taken)
+                    await self._connection.in_time(acknowledge(taken[-1], earlier_too=True))
+            if letters and not copies:
+                await self._connection.in_time(give_back_all(channel))
+        if letters and not copies:
             await self._wait_until_back(before)
         return letters[:limit]
 
+    async def _get_some(self, channel: AbstractChannel, most: int) -> list[AbstractIncomingMessage]:
+        """Take letters that the server keeps until they are settled, `most` at most."""
+        taken: list[AbstractIncomingMessage] = []
+        while len(taken) < min(most, AT_ONCE) and (incoming := await self._get(channel)):
+            taken.append(incoming)
+        return taken
+
     async def _wait_until_back(self, before: int) -> None:
-        """Wait until the server has put the letters back, a moment after the channel has closed.
+        """Wait until the server has put the letters back.
 
         A redrive or a second list at once would find an empty queue. If another process takes
         letters at the same time, the wait ends at its deadline.
@@ -102,8 +138,9 @@ class RabbitDeadLetters:
         return await self._connection.in_time(queue.get(fail=False))
 
     async def _depth(self, channel: AbstractChannel) -> int:
-        queue = await self._connection.in_time(channel.get_queue(self._name))
-        return queue.declaration_result.message_count or 0
+        """Count the waiting letters; 0 for a missing queue: the server then closes the channel."""
+        found = await self._connection.in_time(seen(channel, self._name))
+        return 0 if found is None else found.messages
 
     def _letters(self, incoming: AbstractIncomingMessage) -> Sequence[DeadLetter]:
         reason = reason_of(incoming) or "its publisher gave no reason"

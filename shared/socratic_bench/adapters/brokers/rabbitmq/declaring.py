@@ -24,6 +24,7 @@ from socratic_bench.adapters.brokers.rabbitmq import health, topology
 from socratic_bench.adapters.brokers.rabbitmq.connection import (
     SETTLE_SECONDS,
     ReconnectingConnection,
+    refused,
 )
 from socratic_bench.adapters.brokers.rabbitmq.health import QueueReport, seen
 from socratic_bench.concurrency.deadlines import cancelled
@@ -148,6 +149,8 @@ async def _declare(channel: AbstractChannel, name: str, arguments: dict[str, Any
     try:
         await channel.declare_queue(name, durable=True, arguments=arguments)
     except ChannelPreconditionFailed as error:
+        if "inequivalent" not in str(error):  # a limit of queues, a type that the server lacks
+            raise refused(f"queue {name!r}", str(error)) from error
         raise BrokerError(
             f"queue {name!r} is there already, declared differently, perhaps by another "
             f"version: {error}; use another virtual host, or empty and delete the queue"

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import ChannelNotFoundEntity
+from aiormq.exceptions import ChannelAccessRefused
 
 from socratic_bench.adapters.brokers.rabbitmq import topology
 from socratic_bench.adapters.brokers.rabbitmq.connection import (
@@ -121,12 +122,14 @@ class _Probe:
         """Tell whether a queue answers a `get`. A message that it returns goes back."""
         if self._own is None:
             self._own = await self._connection.another()
+        # A server that refuses this channel says nothing about the queue.
+        channel = await self._connection.in_time(self._own.channel())
         try:
             async with asyncio.timeout(PROBE_SECONDS):
-                async with self._own.channel() as channel:
+                async with channel:
                     queue = await channel.get_queue(name, ensure=False)
                     await queue.get(fail=False, no_ack=False)
-        except ChannelNotFoundEntity:
+        except (ChannelNotFoundEntity, ChannelAccessRefused):
             return True
         except Exception as error:
             if not is_connection_error(error):

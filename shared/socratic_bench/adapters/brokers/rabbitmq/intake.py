@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,7 +14,7 @@ import structlog
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 from pamqp.commands import Basic
 
-from socratic_bench.adapters.brokers.rabbitmq import topology
+from socratic_bench.adapters.brokers.rabbitmq import health, topology
 from socratic_bench.adapters.brokers.rabbitmq.connection import (
     ReconnectingConnection,
     closed_event,
@@ -44,11 +45,40 @@ from socratic_bench.ports.broker import SUSPECT_AFTER, WorkQueue, alone_for, end
 
 log = structlog.get_logger(__name__)
 
+_TIMED_OUT: Final = re.compile(r"acknowledgement on channel .*?value used: (\d+) ms")
+"""RabbitMQ's words at a consumer time-out, before 4.3."""
+
+SHORTEST_HOLD: Final = 0.5
+"""Seconds that a consumer holds a message at least, however short the server's time-out is."""
+
 AILING_SECONDS: Final = 5.0
 """Seconds between two attempts to consume an unavailable queue."""
 
 GIVE_BACK_SECONDS: Final = 5.0
 """Seconds that a stopping consumer has to publish copies of messages that it never handed out."""
+
+
+class HoldTime:
+    """How long a consumer holds a message before a copy replaces it."""
+
+    def __init__(self, queue: str, seconds: float) -> None:
+        self._queue = queue
+        self.seconds = seconds
+
+    def on_close(self, _: object, error: BaseException | None) -> None:
+        """Note a consumer time-out for which the server closed a channel."""
+        if timeout := _TIMED_OUT.search(str(error)):
+            self.timed_out(str(error), int(timeout[1]) / 1000)
+
+    def timed_out(self, words: str, timeout: float) -> None:
+        """Hold messages for half the server's time-out: it counts every one that timed out."""
+        self.seconds = min(self.seconds, max(SHORTEST_HOLD, timeout / 2))
+        log.warning(
+            "consumer timed out",
+            queue=self._queue,
+            reason=f"{words}; a policy or setting `consumer-timeout` is shorter than the work: "
+            f"raise it; until then copies replace messages in hand after {self.seconds:.3g} s",
+        )
 
 
 class QueueIntake:
@@ -65,7 +95,7 @@ class QueueIntake:
         *,
         prefetch: int,
         per_group: int,
-        hold_seconds: float,
+        hold: HoldTime,
         on_broken: Callable[[BrokerError], None],
     ) -> None:
         """`on_broken` hears of the error that ends the intake for good, if any."""
@@ -84,7 +114,9 @@ class QueueIntake:
         )
         self._limit = 0
         """Prefetch, in batches, that the channel gives the next queue; 0 means no limit."""
-        self._hold_seconds = hold_seconds
+        self._hold = hold
+        self._cancelled: set[str] = set()
+        """The queues whose consumer the server cancelled."""
         self.complete = False
         """Whether every existing queue is consumed. Until then the consumer hands out nothing: it
         would serve the first group alone."""
@@ -168,6 +200,7 @@ class QueueIntake:
             except BrokerClosed:
                 return
             except BrokerError as error:
+                self._sources.trouble = str(error)
                 log.warning("cannot consume", queue=self._queue.name, reason=str(error))
                 await asyncio.sleep(1)
             except Exception as error:
@@ -179,6 +212,8 @@ class QueueIntake:
     async def _consume_until_lost(self, channel: AbstractChannel) -> None:
         """Consume every queue that exists, and group queues as they appear."""
         lost = closed_event(channel, self._changed)
+        channel.close_callbacks.add(self._hold.on_close)
+        self._cancelled.clear()
         (await channel.get_underlay_channel()).on_consumer_cancel_callbacks.add(self._on_cancel)
         self._stopped.clear()
         self._stalled = []
@@ -195,6 +230,8 @@ class QueueIntake:
                     self._stopped.set()
                     await lost.wait()
                     return
+                if await self._timed_out():
+                    return
                 if self._stalled:
                     log.warning("no deliveries, consuming again", queues=self._stalled)
                     return
@@ -202,6 +239,7 @@ class QueueIntake:
                 await self._consume_more(channel)
                 if not self.complete:
                     self.complete = True
+                    self._sources.trouble = ""
                     self._unacked.receivers.wake_all()
                 await self._give_up_long_held()
                 await wait_at_most(self._pause(), self._changed)
@@ -269,8 +307,24 @@ class QueueIntake:
             await self._connection.in_time(queue.cancel(tag))
 
     def _on_cancel(self, frame: Basic.Cancel) -> None:
-        self._sources.lose(frame.consumer_tag)
+        self._cancelled.update(self._sources.lose(frame.consumer_tag))
         self._changed.set()
+
+    async def _timed_out(self) -> bool:
+        """Tell whether the server cancelled a consumer although its queue is still there.
+
+        RabbitMQ 4.3 does so at a consumer time-out, and goes on counting that consumer until the
+        channel closes. Earlier versions close the channel.
+        """
+        cancelled, self._cancelled = self._cancelled, set()
+        found = await health.look(self._connection, cancelled) if cancelled else {}
+        # A queue that was deleted and declared again has no consumer yet.
+        there = sorted(name for name, report in found.items() if report and report.consumers)
+        if there:
+            now = asyncio.get_running_loop().time()
+            held = max((now - batch.arrived for batch in self._unacked.batches), default=0.0)
+            self._hold.timed_out(f"the server cancelled the consumer of {', '.join(there)}", held)
+        return bool(there)
 
     def _unacked_tags(self) -> set[str]:
         """Return the tags of the channel's consumers that have unacked messages."""
@@ -280,7 +334,7 @@ class QueueIntake:
         """Seconds until the next periodic task is due."""
         alone = self._unacked.seclusion.until - asyncio.get_running_loop().time()
         ailing = AILING_SECONDS if self._sources.ailing else inf
-        return max(0.0, min(self._hold_seconds / 4, ailing, alone))
+        return max(0.0, min(self._hold.seconds / 4, ailing, alone))
 
     async def _on_message(self, name: str, incoming: AbstractIncomingMessage) -> None:
         if not self._taking:
@@ -360,12 +414,12 @@ class QueueIntake:
 
         A handler at work on one goes on; its copy will find the work done.
         """
-        then = asyncio.get_running_loop().time() - self._hold_seconds
+        then = asyncio.get_running_loop().time() - self._hold.seconds
         for batch, in_hand, waited in self._unacked.give_up_since(then):
             attempts = attempts_before(batch.incoming)
             if in_hand:
                 copies = [part.delivery.message for part in in_hand]
-                await self._routing.republish(copies, attempts, self._hold_seconds)
+                await self._routing.republish(copies, attempts, self._hold.seconds)
             if waited:
                 copies = [part.delivery.message for part in waited]
                 if batch.suspect:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain
+from math import inf
 from typing import Final, NamedTuple
 
 from aio_pika import Message as AmqpMessage
-from aio_pika.abc import AbstractChannel
-from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+from aio_pika.exceptions import (
+    ChannelNotFoundEntity,
+    ChannelPreconditionFailed,
+    DeliveryError,
+    PublishError,
+)
 
 from socratic_bench.adapters.brokers.batches import batches
 from socratic_bench.adapters.brokers.rabbitmq import topology
@@ -18,10 +25,17 @@ from socratic_bench.adapters.brokers.rabbitmq.connection import (
     ReconnectingConnection,
     close_channel,
     is_connection_error,
+    refusal_of,
+    refused,
 )
 from socratic_bench.adapters.brokers.rabbitmq.declaring import GroupQueues
-from socratic_bench.adapters.brokers.rabbitmq.wire import BATCH_BYTES, to_amqp
-from socratic_bench.errors import BrokerUnavailable, UnroutableMessage
+from socratic_bench.adapters.brokers.rabbitmq.wire import BATCH_BYTES, same, singles, to_amqp
+from socratic_bench.errors import (
+    BrokerRefused,
+    BrokerUnavailable,
+    MessageTooLarge,
+    UnroutableMessage,
+)
 from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import WorkQueue
 
@@ -31,6 +45,15 @@ PUBLISH_SECONDS: Final = 30.0
 CONFIRM_SECONDS: Final = 10.0
 """Seconds after which unconfirmed messages are resent over another channel. A channel may wait for
 ever for the confirm of a queue that was replaced."""
+
+REJECTED_SECONDS: Final = 10.0
+"""Seconds after which messages that the server rejects, and does not merely leave unconfirmed, are
+given up."""
+
+LIMIT_SECONDS: Final = 60.0
+"""Seconds after which a publisher tries the server's largest message anew: it may have grown."""
+
+_TOO_LARGE: Final = re.compile(r"message size \d+ is larger than configured max size (\d+)")
 
 _RESEND_SECONDS: Final = 0.2
 """Delay in seconds before resending messages that were nacked or lost with the connection."""
@@ -66,13 +89,17 @@ class Publisher:
         self._opening = asyncio.Lock()
         self._publishing: set[asyncio.Task[None]] = set()
         self._trouble = ""
+        self._most_bytes = 0
+        """The size of the largest message that the server takes, valid for a while."""
+        self._most_bytes_until = 0.0
 
     async def publish(self, outgoing: Sequence[Outgoing]) -> None:
         """Publish; returns once the server has confirmed everything.
 
         A message without a queue or exchange is published once more after all are declared again.
         Raises UnroutableMessage for a mandatory message that still reaches no queue,
-        BrokerUnavailable if confirms are missing after the deadline, and BrokerClosed. Some
+        BrokerUnavailable if confirms are missing after the deadline, MessageTooLarge once all
+        others are confirmed, and BrokerClosed. Some
         messages may be published then, and resent ones may arrive twice. A cancelled caller does
         not stop a publish that has begun: the driver would lose count of its confirms.
         """
@@ -101,10 +128,12 @@ class Publisher:
             publishing.exception()
 
     async def _publish_in_time(self, outgoing: Sequence[Outgoing]) -> None:
+        too_large: list[Outgoing] = []
         try:
             async with asyncio.timeout(PUBLISH_SECONDS):
                 for start in range(0, len(outgoing), _MOST_UNCONFIRMED):
-                    await self._publish_all(outgoing[start : start + _MOST_UNCONFIRMED])
+                    some = outgoing[start : start + _MOST_UNCONFIRMED]
+                    too_large += await self._publish_all(some)
         except TimeoutError as error:
             await self.start_over()
             raise BrokerUnavailable(
@@ -112,17 +141,35 @@ class Publisher:
                 or f"{self._connection.name}: the broker has not confirmed a message for "
                 f"{PUBLISH_SECONDS:g} s; look whether it is short of memory or disk"
             ) from error
+        if too_large:
+            raise self._too_large(too_large)
 
-    async def _publish_all(self, outgoing: Sequence[Outgoing]) -> None:
+    async def _publish_all(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
+        """Publish, and return the messages that are too large for the server."""
         restored = False
+        too_large: list[Outgoing] = []
+        rejected_until: float | None = None
+        now = asyncio.get_running_loop().time
         while outgoing:
+            outgoing, beyond = self._small_enough(outgoing)
+            too_large += beyond
             try:
                 channel = await self._open_channel()
+            except BrokerRefused:
+                raise
             except BrokerUnavailable as unavailable:
                 self._trouble = str(unavailable)
                 await asyncio.sleep(_RESEND_SECONDS)
                 continue
-            failed, missing = await self._publish_over(channel, outgoing, may_miss=not restored)
+            failed, missing, rejected = await self._publish_over(
+                channel, outgoing, may_miss=not restored
+            )
+            if not rejected:
+                rejected_until = None
+            elif rejected_until is None:
+                rejected_until = now() + REJECTED_SECONDS
+            elif now() >= rejected_until:
+                raise self._full(failed[0])
             if missing and not restored:
                 await self._restore()
                 # A channel numbers its messages by queue name: it would lose messages that it
@@ -132,11 +179,45 @@ class Publisher:
             elif failed and not channel.is_closed:
                 await asyncio.sleep(_RESEND_SECONDS)
             outgoing = failed
+        return too_large
+
+    def _small_enough(self, outgoing: Sequence[Outgoing]) -> tuple[list[Outgoing], list[Outgoing]]:
+        """Return what the server takes, with too large batches taken apart, and the rest."""
+        known = asyncio.get_running_loop().time() < self._most_bytes_until
+        most = self._most_bytes if known else inf
+        small: list[Outgoing] = []
+        beyond: list[Outgoing] = []
+        for each in outgoing:
+            parts = [each]
+            if len(each.message.body) > most:
+                parts = [each._replace(message=one) for one in singles(each.message)] or parts
+            for part in parts:
+                fits = len(part.message.body) <= most
+                (small if fits else beyond).append(part)
+        return small, beyond
+
+    def _too_large(self, outgoing: Sequence[Outgoing]) -> MessageTooLarge:
+        message = max((each.message for each in outgoing), key=lambda each: len(each.body))
+        more = f" and {len(outgoing) - 1} more" if len(outgoing) > 1 else ""
+        return MessageTooLarge(
+            f"message {message.message_id!r} of {len(message.body):,} bytes{more}: the broker "
+            f"takes {self._most_bytes:,} bytes; raise max_message_size in its rabbitmq.conf"
+        )
+
+    def _full(self, outgoing: Outgoing) -> BrokerUnavailable:
+        return BrokerUnavailable(
+            f"{self._connection.name}: the broker rejects messages of type "
+            f"{outgoing.message.type!r}: their queue is full by a policy (max-length or "
+            "max-length-bytes with overflow reject-publish); raise its limit, or start the "
+            "services that empty the queue"
+        )
 
     async def _publish_over(
         self, channel: AbstractChannel, outgoing: Sequence[Outgoing], *, may_miss: bool
-    ) -> tuple[list[Outgoing], bool]:
-        """The messages without a confirm, and whether a missing queue or exchange is the cause."""
+    ) -> tuple[list[Outgoing], bool, bool]:
+        """Return the messages without a confirm, whether a missing queue or exchange is the cause,
+        and whether the server rejected all of them.
+        """
         publishing = [asyncio.ensure_future(_publish(channel, each)) for each in outgoing]
         try:
             async with asyncio.timeout(CONFIRM_SECONDS):
@@ -145,6 +226,7 @@ class Publisher:
             await self.start_over()
         failed: list[Outgoing] = []
         missing = False
+        rejected = 0
         for each, task in zip(outgoing, publishing, strict=True):
             error = None if task.cancelled() else task.exception()
             if error is None and not task.cancelled():
@@ -153,9 +235,18 @@ class Publisher:
                 raise _unroutable(each)
             if error is not None and not is_connection_error(error):
                 raise error
+            if words := refusal_of(error):
+                raise refused(self._connection.name, words) from error
+            if isinstance(error, ChannelPreconditionFailed) and (
+                limit := _TOO_LARGE.search(str(error))
+            ):
+                self._most_bytes = int(limit[1])
+                self._most_bytes_until = asyncio.get_running_loop().time() + LIMIT_SECONDS
+            if isinstance(error, DeliveryError) and not isinstance(error, PublishError):
+                rejected += 1
             missing = missing or isinstance(error, PublishError | ChannelNotFoundEntity)
             failed.append(each)
-        return failed, missing
+        return failed, missing, 0 < rejected == len(failed)
 
     async def _open_channel(self) -> AbstractChannel:
         async with self._opening:
@@ -234,6 +325,15 @@ class Routing:
             Outgoing(exchange, key, to_amqp(batch, attempts=attempts, due=due))
             for batch in batches(messages, queue.batch, most_bytes=BATCH_BYTES)
         ]
+
+    async def check_permission(self) -> None:
+        """Publish nothing to nobody. Raises BrokerRefused where the user may not publish."""
+        await self._publisher.publish([Outgoing("", "", AmqpMessage(b""), mandatory=False)])
+
+    async def copy_dead_letters(self, letters: Iterable[AbstractIncomingMessage]) -> None:
+        """Publish the same letters, of any form, to the end of the dead letters."""
+        name = topology.dead_letter_queue(self._queue.name)
+        await self._publisher.publish([Outgoing("", name, same(letter)) for letter in letters])
 
     async def dead_letter(self, messages: Sequence[Message], attempts: int, reason: str) -> None:
         """Publish messages to the dead letters."""

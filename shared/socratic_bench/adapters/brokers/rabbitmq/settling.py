@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from itertools import takewhile
 from typing import Final
 
-from aio_pika.abc import AbstractIncomingMessage
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from socratic_bench.adapters.brokers.rabbitmq.connection import is_connection_error
 from socratic_bench.adapters.brokers.unacked import Batch, UnackedMessages
@@ -32,6 +32,11 @@ async def acknowledge(
             await incoming.nack(requeue=True)
         else:
             await incoming.ack(multiple=earlier_too)
+
+
+async def give_back_all(channel: AbstractChannel) -> None:
+    """Return all messages in hand of a channel to their queue, in order."""
+    await (await channel.get_underlay_channel()).basic_nack(0, multiple=True, requeue=True)
 
 
 class Settling:

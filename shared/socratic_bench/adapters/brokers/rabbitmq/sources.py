@@ -47,6 +47,8 @@ class Sources:
         self._leaderless: dict[str, float] = {}
         self._refused: dict[str, str] = {}
         self._lost = False
+        self.trouble = ""
+        """Why the last attempt to consume failed."""
 
     @property
     def suspects(self) -> str:
@@ -89,10 +91,12 @@ class Sources:
         self._unseen.clear()
         self._stalled.clear()
 
-    def lose(self, tag: str | None) -> None:
-        """Note that the server cancelled a consumer: its queue was deleted."""
-        for name in [name for name, tags in self.consumed.items() if tag in tags]:
+    def lose(self, tag: str | None) -> list[str]:
+        """Note that the server cancelled a consumer; returns the name of its queue, if known."""
+        lost = [name for name, tags in self.consumed.items() if tag in tags]
+        for name in lost:
             self.miss(name)
+        return lost
 
     def miss(self, name: str) -> None:
         """Note that a queue has to be declared again before it is consumed."""
@@ -152,7 +156,8 @@ class Sources:
             elif name in self._refused:
                 found[name] = f"queue {name!r} cannot be declared: {self._refused[name]}"
             elif name not in self.consumed:
-                found[name] = f"queue {name!r} is not consumed by this process"
+                why = f": {self.trouble}" if self.trouble else ""
+                found[name] = f"queue {name!r} is not consumed by this process{why}"
         return found
 
     async def _declare(self, names: Mapping[str, str | None]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from aio_pika import DeliveryMode
 from aio_pika import Message as AmqpMessage
-from aio_pika.abc import AbstractIncomingMessage
+from aio_pika.abc import AbstractIncomingMessage, AbstractMessage
 
 from socratic_bench.adapters.brokers.batches import content_of, content_type_of, parts_of, split
 from socratic_bench.adapters.brokers.rabbitmq.topology import GROUP_HEADER
@@ -34,6 +34,9 @@ _SOURCE, _SUBJECT = "cloudEvents:source", "cloudEvents:subject"
 _CORRELATION = "cloudEvents:correlationid"
 _PARTS = "socratic-parts"
 """The header with the id, group and size in bytes of each message of a batch."""
+
+_COUNTS: Final = ("x-delivery-count", "x-acquired-count")
+"""The headers in which the server counts how often a message came back."""
 
 _SHORT = 255
 """The largest AMQP property, in bytes."""
@@ -79,7 +82,40 @@ def to_amqp(
     )
 
 
-def from_amqp(incoming: AbstractIncomingMessage) -> list[Message]:
+def singles(batch: AmqpMessage) -> list[AmqpMessage]:
+    """Encode the messages of a batch one by one; no message if it is none."""
+    if _PARTS not in batch.headers:
+        return []
+    return [
+        to_amqp(
+            [each],
+            attempts=attempts_before(batch),
+            deaths=_count(batch, DEATHS_HEADER),
+            reason=reason_of(batch),
+            due=due_of(batch) or None,
+        )
+        for each in from_amqp(batch)
+    ]
+
+
+def same(incoming: AbstractIncomingMessage) -> AmqpMessage:
+    """Encode a message as it came, without the headers that its server wrote."""
+    headers = {name: each for name, each in incoming.headers.items() if name not in _COUNTS}
+    return AmqpMessage(
+        incoming.body,
+        headers=headers,
+        content_type=incoming.content_type,
+        content_encoding=incoming.content_encoding,
+        delivery_mode=DeliveryMode.PERSISTENT,
+        message_id=incoming.message_id,
+        timestamp=incoming.timestamp,
+        type=incoming.type,
+        app_id=incoming.app_id,
+        correlation_id=incoming.correlation_id,
+    )
+
+
+def from_amqp(incoming: AbstractMessage) -> list[Message]:
     """Decode the messages in `incoming`, at least one. A foreign message passes unchanged."""
     headers = incoming.headers
     event_type = _text(headers.get(_TYPE)) or incoming.type or ""
@@ -90,7 +126,7 @@ def from_amqp(incoming: AbstractIncomingMessage) -> list[Message]:
     return split(incoming.body, event_type, texts) or [_single(incoming, event_type)]
 
 
-def _single(incoming: AbstractIncomingMessage, event_type: str) -> Message:
+def _single(incoming: AbstractMessage, event_type: str) -> Message:
     headers = incoming.headers
     return Message(
         _text(headers.get(_ID)) or incoming.message_id or "",
@@ -112,7 +148,7 @@ def announcement(groups: Sequence[str]) -> AmqpMessage:
     )
 
 
-def announced(incoming: AbstractIncomingMessage) -> frozenset[str]:
+def announced(incoming: AbstractMessage) -> frozenset[str]:
     """Decode the groups of an announcement; none if it is a foreign message."""
     try:
         groups = json.loads(incoming.body)
@@ -123,37 +159,37 @@ def announced(incoming: AbstractIncomingMessage) -> frozenset[str]:
     return frozenset(each for each in groups if isinstance(each, str))
 
 
-def attempts_before(incoming: AbstractIncomingMessage) -> int:
+def attempts_before(incoming: AbstractMessage) -> int:
     """Return the number of counted retries of a message."""
     return _count(incoming, ATTEMPTS_HEADER)
 
 
-def redeliveries_of(incoming: AbstractIncomingMessage) -> int:
+def redeliveries_of(incoming: AbstractMessage) -> int:
     """Return how often a message came back unsettled to its present queue.
 
     RabbitMQ 3 has one count. RabbitMQ 4 leaves orderly returns out of that count, and has a second
     count of everything.
     """
-    return max(_count(incoming, "x-delivery-count"), _count(incoming, "x-acquired-count"))
+    return max(_count(incoming, name) for name in _COUNTS)
 
 
-def deaths_of(incoming: AbstractIncomingMessage) -> int:
+def deaths_of(incoming: AbstractMessage) -> int:
     """Return how many consumers of a suspect ended without settling it."""
     return _count(incoming, DEATHS_HEADER) + redeliveries_of(incoming)
 
 
-def due_of(incoming: AbstractIncomingMessage) -> float:
+def due_of(incoming: AbstractMessage) -> float:
     """Return the time at which a delayed message is due, in Unix seconds; 0 without a header."""
     return _count(incoming, DUE_HEADER) / 1000
 
 
-def reason_of(incoming: AbstractIncomingMessage) -> str | None:
+def reason_of(incoming: AbstractMessage) -> str | None:
     """Return the reason that a consumer gave for a dead letter, if any."""
     reason = incoming.headers.get(REASON_HEADER)
     return None if reason is None else _text(reason)
 
 
-def _count(incoming: AbstractIncomingMessage, header: str) -> int:
+def _count(incoming: AbstractMessage, header: str) -> int:
     count = incoming.headers.get(header, 0)
     return count if isinstance(count, int) else 0
 

@@ -67,6 +67,8 @@ class SqsBroker:
         self._invisible = invisible
         self._poll_seconds = poll_seconds
         self._declared: Declarations[Declared] = Declarations()
+        self._missing: set[str] = set()
+        """Queues that a caller inspected, and that were not there."""
         self._topics: dict[str, str] = {}
         self._consumers: dict[SqsConsumer, str] = {}
         self._listeners: set[SqsListener] = set()
@@ -83,7 +85,7 @@ class SqsBroker:
         self._connection.check_open()
         for queue in queues:
             if self._declared.is_new(queue):
-                self._declared.add(queue, await topology.find_or_create(self._connection, queue))
+                self._add(queue, await topology.find_or_create(self._connection, queue))
         for event_type in broadcasts:
             if event_type not in self._topics:
                 self._topics[event_type] = await topology.topic_of(self._connection, event_type)
@@ -160,10 +162,10 @@ class SqsBroker:
         return await declared.queue.depth() if group is None else None
 
     async def dead_letter_depth(self, queue: str) -> int:
-        return await self._dead_letters(queue).depth()
+        return 0 if queue in self._missing else await self._dead_letters(queue).depth()
 
     async def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
-        return await self._dead_letters(queue).oldest(limit)
+        return [] if queue in self._missing else await self._dead_letters(queue).oldest(limit)
 
     async def redrive(self, queue: str, limit: int | None = None) -> int:
         return await self._dead_letters(queue).redrive(limit)
@@ -191,6 +193,14 @@ class SqsBroker:
         ]
 
     async def inspect(self, queues: Iterable[WorkQueue]) -> Sequence[str]:
+        queues = list(queues)
+        for queue in queues:
+            if not self._declared.is_new(queue):
+                continue
+            if found := await topology.look_for(self._connection, queue):
+                self._add(queue, found)
+            else:
+                self._missing.add(queue.name)
         return await topology.inspect(self._connection, queues)
 
     async def close(self) -> None:
@@ -241,6 +251,10 @@ class SqsBroker:
         self._publishing.discard(publishing)
         if not publishing.cancelled():
             publishing.exception()
+
+    def _add(self, queue: WorkQueue, found: Declared) -> None:
+        self._missing.discard(queue.name)
+        self._declared.add(queue, found)
 
     def _queue(self, name: str) -> Declared:
         self._connection.check_open()

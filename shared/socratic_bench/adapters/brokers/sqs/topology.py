@@ -54,6 +54,12 @@ async def find_or_create(connection: AwsConnection, work: WorkQueue) -> Declared
     return Declared(work, queue, dead)
 
 
+async def look_for(connection: AwsConnection, work: WorkQueue) -> Declared | None:
+    """Find a queue with its dead letters; None if one of them is missing."""
+    queue, dead = [await find(connection, name) for name in names_of(connection, work)]
+    return None if queue is None or dead is None else Declared(work, queue, dead)
+
+
 async def find(connection: AwsConnection, name: str) -> ServerQueue | None:
     """Find a queue by its name; None if there is none."""
     answer = await connection.look("sqs", "get_queue_url", QueueName=name)
