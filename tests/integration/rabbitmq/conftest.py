@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import aio_pika
 import pytest
@@ -13,7 +14,9 @@ from yarl import URL
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.adapters import RABBITMQ
 from tests.contract.broker.traffic import Traffic, new_queue
-from tests.servers.rabbitmq import delete, new_namespace
+from tests.servers.discovery import NotHere, wait_for
+from tests.servers.rabbitmq import check, delete, new_namespace
+from tests.servers.rabbitmq_process import RabbitMQProcess
 
 
 @asynccontextmanager
@@ -42,3 +45,17 @@ async def url(queue: WorkQueue) -> AsyncIterator[str]:
     address = await new_namespace()
     yield address
     await delete(address, [queue])
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMQProcess]:
+    """A private server, for what the others must not see."""
+    folder: Path = tmp_path_factory.mktemp("rabbitmq")
+    try:
+        started = RabbitMQProcess(folder)
+    except NotHere as error:
+        pytest.skip(str(error))
+    started.start()
+    wait_for(started.url, check)
+    yield started
+    started.kill()

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from socratic_bench.adapters.brokers.rabbitmq import declaring, health, intake, publishing, topology
 from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
 from tests.contract.broker.traffic import Traffic, ids, message, new_queue
-from tests.servers.discovery import NotHere, wait_for
-from tests.servers.rabbitmq import check
 from tests.servers.rabbitmq_process import RabbitMQProcess
 
 pytestmark = pytest.mark.long
 
 QUEUE = new_queue(separate_groups=True)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMQProcess]:
-    folder: Path = tmp_path_factory.mktemp("rabbitmq")
-    try:
-        started = RabbitMQProcess(folder)
-    except NotHere as error:
-        pytest.skip(str(error))
-    started.start()
-    wait_for(started.url, check)
-    yield started
-    started.kill()
 
 
 @pytest.fixture(autouse=True)

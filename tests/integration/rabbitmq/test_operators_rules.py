@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 import pytest
 from yarl import URL
@@ -14,26 +13,11 @@ from socratic_bench.adapters.brokers.rabbitmq.broker import RabbitMQBroker
 from socratic_bench.errors import BrokerRefused, BrokerUnavailable, MessageTooLarge
 from socratic_bench.events.codec import Message
 from tests.contract.broker.traffic import Traffic, ids, message, messages, new_queue
-from tests.servers.discovery import NotHere, wait_for
-from tests.servers.rabbitmq import check
 from tests.servers.rabbitmq_process import RabbitMQProcess
 
 pytestmark = pytest.mark.long
 
 GUEST = "guest"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMQProcess]:
-    folder: Path = tmp_path_factory.mktemp("rabbitmq")
-    try:
-        started = RabbitMQProcess(folder)
-    except NotHere as error:
-        pytest.skip(str(error))
-    started.start()
-    wait_for(started.url, check)
-    yield started
-    started.kill()
 
 
 @pytest.fixture

@@ -50,6 +50,9 @@ REJECTED_SECONDS: Final = 10.0
 """Seconds after which messages that the server rejects, and does not merely leave unconfirmed, are
 given up."""
 
+REFUSED_SECONDS: Final = 1.0
+"""Seconds until a caller hears of a refusal: it may try again at once, without end."""
+
 LIMIT_SECONDS: Final = 60.0
 """Seconds after which a publisher tries the server's largest message anew: it may have grown."""
 
@@ -134,6 +137,9 @@ class Publisher:
                 for start in range(0, len(outgoing), _MOST_UNCONFIRMED):
                     some = outgoing[start : start + _MOST_UNCONFIRMED]
                     too_large += await self._publish_all(some)
+        except BrokerRefused:
+            await asyncio.sleep(REFUSED_SECONDS)
+            raise
         except TimeoutError as error:
             await self.start_over()
             raise BrokerUnavailable(
@@ -142,6 +148,7 @@ class Publisher:
                 f"{PUBLISH_SECONDS:g} s; look whether it is short of memory or disk"
             ) from error
         if too_large:
+            await asyncio.sleep(REFUSED_SECONDS)
             raise self._too_large(too_large)
 
     async def _publish_all(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
