@@ -19,6 +19,7 @@ from socratic_bench.concurrency.deadlines import within
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.errors import (
+    BrokerRefused,
     BrokerUnavailable,
     InvalidSettings,
     SocraticBenchError,
@@ -118,6 +119,8 @@ async def reach(name: str, ask: Callable[[], Awaitable[None]], seconds: float) -
         attempt += 1
         try:
             await within(end - loop.time(), ask())
+        except BrokerRefused:
+            raise
         except (StoreUnavailable, BrokerUnavailable, TimeoutError) as error:
             reason = str(error) or reason
         else:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from socratic_bench.adapters.brokers.sqs import topology
 from socratic_bench.adapters.brokers.sqs.address import LAST_RESORT_RECEIVES
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import WorkQueue
 from tests.contract.broker.traffic import Traffic, ids, message, messages, new_queue
-from tests.waiting import until
 
 pytestmark = pytest.mark.long
 
@@ -94,7 +94,7 @@ async def test_500_events_are_few_requests(broker: SqsBroker, traffic: Traffic) 
         if count > before.get(name, 0)
     }
     assert made["send_message_batch"] == 1
-    assert made["delete_message_batch"] == 1
+    assert made["delete_message_batch"] == 2  # one asks for the right
     assert made["receive_message"] <= 3
 
 
@@ -109,26 +109,43 @@ async def test_inspection_names_what_is_missing(broker: SqsBroker, queue: WorkQu
     assert "all queues are missing" in all_missing
 
 
-async def test_a_consumer_of_a_deleted_queue_is_a_problem_until_it_is_there_again(
-    broker: SqsBroker, queue: WorkQueue, traffic: Traffic
+@pytest.mark.parametrize("dead", [False, True], ids=["queue", "dead-letters"])
+async def test_a_deleted_queue_is_declared_again_by_its_users(
+    broker: SqsBroker, queue: WorkQueue, traffic: Traffic, dead: bool
 ) -> None:
     async with broker.consume(queue.name, prefetch=1) as consumer:
         await broker.publish([message(queue, 1)])
         await consumer.ack(await traffic.take(consumer, 1))
-        await broker._connection.call(
-            "sqs", "delete_queue", QueueUrl=broker._queue(queue.name).queue.url
-        )
-        [problem] = await until(_problems(broker), bool, "a problem")
-        assert queue.name in problem
-        assert "missing" in problem
-        other = SqsBroker(_address(broker))
-        try:
-            await other.declare([queue])
-            await other.publish([message(queue, 2)])
-            assert ids(await traffic.take(consumer, 1)) == ["model/2"]
-        finally:
-            await other.close()
-        assert broker.problems() == []
+        declared = broker._queue(queue.name)
+        doomed = declared.dead if dead else declared.queue
+        await broker._connection.call("sqs", "delete_queue", QueueUrl=doomed.url)
+        await broker.publish([message(queue, 2)])
+        taken = await traffic.take(consumer, 1)
+        assert ids(taken) == ["model/2"]
+        await consumer.reject(taken[0], "bad")
+        assert await broker.dead_letter_depth(queue.name) == 1
+
+
+async def test_looking_costs_no_dead_letter_that_a_redrive_policy_counts(
+    broker: SqsBroker, queue: WorkQueue, traffic: Traffic
+) -> None:
+    declared = broker._queue(queue.name)
+    async with broker.consume(queue.name, prefetch=2) as consumer:
+        await broker.publish(messages(queue, 2))
+        for delivery in await traffic.take(consumer, 2):
+            await consumer.reject(delivery, "bad")
+    trash = await topology.arn_of(broker._connection, declared.queue)
+    await broker._connection.call(
+        "sqs",
+        "set_queue_attributes",
+        QueueUrl=declared.dead.url,
+        Attributes={
+            "RedrivePolicy": json.dumps({"maxReceiveCount": 2, "deadLetterTargetArn": trash})
+        },
+    )
+    looks = [await broker.dead_letters(queue.name) for _ in range(5)]
+    assert looks == [looks[0]] * 5
+    assert len(looks[0]) == 2
 
 
 async def test_a_large_broadcast_is_heard(broker: SqsBroker, traffic: Traffic) -> None:
@@ -137,15 +154,3 @@ async def test_a_large_broadcast_is_heard(broker: SqsBroker, traffic: Traffic) -
     async with broker.listen("test.news.v1") as listener:
         await broker.publish(news)
         assert sorted(await traffic.hear(listener, 20)) == sorted(news)
-
-
-def _problems(broker: SqsBroker) -> Any:
-    async def problems() -> list[str]:
-        return list(broker.problems())
-
-    return problems
-
-
-def _address(broker: SqsBroker) -> str:
-    address = broker._connection.address
-    return f"sqs://{address.region}/{address.namespace}?endpoint={address.endpoint}"

@@ -87,6 +87,9 @@ def _wrong(problem: str) -> InvalidSettings:
 RETENTION_SECONDS: Final = 14 * 24 * 3600
 """Seconds that SQS keeps a message: the most it can."""
 
+LEAST_RETENTION_SECONDS: Final = 24 * 3600
+"""Seconds that a queue should keep a message: runs of a large benchmark wait for hours."""
+
 LAST_RESORT_RECEIVES: Final = 50
 """Deliveries after which SQS itself moves a message to the dead letters. Consumers do so long
 before, unless none ever gets to look at it: a store may be away for hours."""

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import Final
 
+import structlog
+
 from socratic_bench.adapters.brokers.batches import SHARES, batches
 from socratic_bench.adapters.brokers.declarations import (
     DELIVERY_LIMIT,
@@ -30,8 +32,15 @@ from socratic_bench.adapters.brokers.sqs.sender import Claims, OutgoingSend, Sen
 from socratic_bench.adapters.brokers.sqs.server_queue import LONGEST_POLL
 from socratic_bench.adapters.brokers.sqs.topology import Declared
 from socratic_bench.adapters.brokers.sqs.wire import BATCH_BYTES
+from socratic_bench.concurrency.deadlines import cancelled
+from socratic_bench.errors import BrokerClosed, BrokerError
 from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import DeadLetter, WorkQueue
+
+log = structlog.get_logger(__name__)
+
+RESTORE_SECONDS: Final = 5.0
+"""Seconds between two attempts to declare deleted queues again."""
 
 BROADCAST_BATCH: Final = 200
 """The most broadcasts in one message of SNS."""
@@ -75,6 +84,8 @@ class SqsBroker:
         self._publishing: set[asyncio.Task[None]] = set()
         self._orphans = OrphanedPolls()
         self._receipts = count(1)
+        self._connection.on_missing = self._begin_restoring
+        self._restoring: asyncio.Task[None] | None = None
 
     @property
     def requests(self) -> dict[str, int]:
@@ -210,6 +221,8 @@ class SqsBroker:
         for listener in list(self._listeners):
             await listener.end(closed=True)
         await self._orphans.close()
+        if self._restoring is not None:
+            await cancelled(self._restoring)
         for publishing in self._publishing:
             publishing.cancel()
         if self._publishing:
@@ -246,6 +259,22 @@ class SqsBroker:
             OutgoingSend(target, await self._sender.encoded(batch, for_topic=True))
             for batch in batches(messages, BROADCAST_BATCH, most_bytes=BATCH_BYTES)
         ]
+
+    def _begin_restoring(self, url: str) -> None:
+        """Declare the queues of this process again, unless that is under way."""
+        mine = {each.url for declared in self._declared.queues() for each in declared[1:]}
+        if url in mine and (self._restoring is None or self._restoring.done()):
+            self._restoring = asyncio.create_task(self._restore(), name="restoring queues")
+
+    async def _restore(self) -> None:
+        try:
+            for declared in list(self._declared.queues()):
+                await topology.find_or_create(self._connection, declared.work)
+        except BrokerClosed:
+            return
+        except BrokerError as error:
+            log.warning("not declared again", reason=str(error))
+        await asyncio.sleep(RESTORE_SECONDS)
 
     def _published(self, publishing: asyncio.Task[None]) -> None:
         self._publishing.discard(publishing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, Final, Literal
 
@@ -14,12 +14,14 @@ from aiohttp import ClientError as HttpError
 from botocore.exceptions import (  # type: ignore[import-untyped]
     BotoCoreError,
     ClientError,
+    NoCredentialsError,
     NoRegionError,
+    PartialCredentialsError,
 )
 
 from socratic_bench.adapters.brokers.declarations import broker_closed
 from socratic_bench.adapters.brokers.sqs.address import Address
-from socratic_bench.errors import BrokerUnavailable
+from socratic_bench.errors import BrokerRefused, BrokerUnavailable
 
 Service = Literal["sqs", "sns", "s3"]
 
@@ -39,6 +41,22 @@ _MISSING: Final = frozenset(
     }
 )
 
+_DENIED: Final = (
+    "AccessDenied",
+    "AuthorizationError",
+    "AuthFailure",
+    "ExpiredToken",
+    "Forbidden",
+    "InvalidAccessKeyId",
+    "InvalidClientTokenId",
+    "InvalidSecurity",
+    "MissingAuthenticationToken",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClient",
+)
+"""How the codes begin by which AWS refuses credentials, or a right of theirs; of a key of KMS
+behind its own prefix."""
+
 
 class AwsConnection:
     """The clients of one broker. It belongs to one event loop."""
@@ -53,6 +71,8 @@ class AwsConnection:
         """One for all clients: each reads the list of AWS's endpoints again (D-382)."""
         self._opening = asyncio.Lock()
         self._closed = False
+        self.on_missing: Callable[[str], None] = lambda _: None
+        """Hears the URL of a queue that somebody has deleted."""
 
     @property
     def closed(self) -> bool:
@@ -61,12 +81,13 @@ class AwsConnection:
     async def call(
         self, service: Service, operation: str, *, waits: float = 0.0, **request: Any
     ) -> dict[str, Any]:
-        """Make one request. Raises BrokerUnavailable, and BrokerClosed.
+        """Make one request. Raises BrokerUnavailable, BrokerRefused and BrokerClosed.
 
         `waits` is how many seconds the server may take its time, as a long poll does.
         """
         answer = await self.look(service, operation, waits=waits, **request)
         if answer is None:
+            self.on_missing(str(request.get("QueueUrl", "")))
             raise BrokerUnavailable(
                 f"{self.address.name}: {_target(request)} is missing; deploy the queues again, or "
                 "start the services again, which declare them"
@@ -74,25 +95,38 @@ class AwsConnection:
         return answer
 
     async def look(
-        self, service: Service, operation: str, *, waits: float = 0.0, **request: Any
+        self,
+        service: Service,
+        operation: str,
+        *,
+        waits: float = 0.0,
+        none_for: Collection[str] = _MISSING,
+        **request: Any,
     ) -> dict[str, Any] | None:
-        """Make one request; None if what it names does not exist. Raises as `call` does."""
+        """Make one request; None if what it names does not exist. Raises as `call` does.
+
+        `none_for` are the codes of AWS that None stands for.
+        """
         try:
             async with asyncio.timeout(waits + REQUEST_SECONDS):
                 client = await self._client(service)
                 self.requests[operation] = self.requests.get(operation, 0) + 1
                 answer: dict[str, Any] = await getattr(client, operation)(**request)
         except ClientError as error:
-            if _code(error) in _MISSING:
+            if _code(error) in none_for:
                 return None
-            raise self._unavailable(operation, _said(error)) from error
+            raise self._refused(service, operation, error, _target(request)) from error
         except TimeoutError as error:
             raise self._unavailable(
                 operation, f"no answer within {waits + REQUEST_SECONDS:g} s"
             ) from error
         except NoRegionError as error:
-            raise self._unavailable(
-                operation, "no region: set AWS_REGION, or name it in the address"
+            raise BrokerRefused(
+                f"{self.address.name}: no region: set AWS_REGION, or name it in the address"
+            ) from error
+        except (NoCredentialsError, PartialCredentialsError) as error:
+            raise BrokerRefused(
+                f"{self.address.name}: there are no AWS credentials in the environment: {error}"
             ) from error
         except (BotoCoreError, HttpError, OSError, RuntimeError) as error:
             # A client that was closed meanwhile raises RuntimeError.
@@ -138,12 +172,39 @@ class AwsConnection:
         )
         return await self._opened.enter_async_context(client)
 
+    def _refused(
+        self, service: Service, operation: str, error: ClientError, target: str
+    ) -> BrokerUnavailable:
+        code = _code(error)
+        of_key = code.lower().startswith("kms")
+        if code.removeprefix("KMS.").removeprefix("Kms").startswith(_DENIED):
+            right = (
+                "kms:GenerateDataKey and kms:Decrypt for the key of"
+                if of_key
+                else f"the right {service}:{_right(operation)} for"
+            )
+            return BrokerRefused(
+                f"{self.address.name}: AWS refuses {operation}; give these credentials {right} "
+                f"{target}, or use others ({_said(error)})"
+            )
+        if of_key:
+            return BrokerUnavailable(
+                f"{self.address.name}: the key that encrypts {target} cannot be used; enable it, "
+                f"or take another key for the queue ({_said(error)})"
+            )
+        return self._unavailable(operation, _said(error))
+
     def _unavailable(self, operation: str, reason: str) -> BrokerUnavailable:
         return BrokerUnavailable(f"{self.address.name}: {operation} failed: {reason}")
 
 
 def _code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _right(operation: str) -> str:
+    """Return the name of the right that an operation needs."""
+    return operation.removesuffix("_batch").title().replace("_", "")
 
 
 def _said(error: ClientError) -> str:

@@ -67,6 +67,8 @@ class InvisibilityHeartbeat:
         if not held:
             return
         failed = await self._queue.show_in(round(self._invisible), list(held))
+        if not self._queue.may_settle:
+            return  # They are still in hand until somebody else receives them.
         for handle in failed:
             if held[handle].unsettled:
                 log.warning(

@@ -145,6 +145,10 @@ class Copies:
         )
         await self._queue.delete([incoming.handle])
 
+    async def letters_back(self, letters: Iterable[Incoming]) -> None:
+        """Send copies of dead letters to the dead letters, as they are."""
+        await self._sender.send([OutgoingSend(self._dead, each.encoded) for each in letters])
+
     async def dead_letter(self, messages: Iterable[Message], attempts: int, reason: str) -> None:
         """Send each message to the dead letters."""
         state = WireState(attempts=attempts, reason=reason)
@@ -162,6 +166,14 @@ def _whole(delay: float) -> int:
 
 UNREADABLE_SECONDS: Final = 30.0
 """Seconds until a suspect is tried again whose content S3 does not give."""
+
+
+def as_new_if_redriven(incoming: Incoming) -> Incoming:
+    """Return a dead letter that AWS, not `redrive`, moved back to its queue as a new message."""
+    if incoming.state.reason is None:
+        return incoming
+    state = replace(incoming.state, attempts=0, redeliveries=0, reason=None)
+    return incoming._replace(state=state)
 
 
 def is_suspect(incoming: Incoming) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
+import structlog
+
 from socratic_bench.adapters.brokers.sqs.copies import Copies
 from socratic_bench.adapters.brokers.sqs.sender import Claims
 from socratic_bench.adapters.brokers.sqs.server_queue import (
@@ -14,7 +16,10 @@ from socratic_bench.adapters.brokers.sqs.server_queue import (
     handles_of,
 )
 from socratic_bench.adapters.brokers.sqs.wire import WireState
+from socratic_bench.errors import BrokerError
 from socratic_bench.ports.broker import DeadLetter
+
+log = structlog.get_logger(__name__)
 
 LOOKED_AT_SECONDS: Final = 30.0
 """Seconds after which letters are visible again whose reader died."""
@@ -44,14 +49,25 @@ class SqsDeadLetters:
             async for some in self._received():
                 seen += some
         finally:
-            await self._dead.show_in(0, handles_of(seen))
-        seen.sort(key=lambda each: each.sent)
+            seen.sort(key=lambda each: each.sent)
+            await self._put_back(seen)
         letters: list[DeadLetter] = []
         for incoming in seen:
             if len(letters) >= limit:
                 break
             letters += await self._letters(incoming)
         return letters[:limit]
+
+    async def _put_back(self, seen: Sequence[Incoming]) -> None:
+        """Leave letters as they were. By a redrive policy of theirs each look would be counted."""
+        try:
+            if seen and await self._dead.attributes("RedrivePolicy"):
+                await self._copies.letters_back(seen)
+                await self._dead.delete(handles_of(seen))
+                return
+        except BrokerError as error:
+            log.warning("letters not copied", queue=self._dead.name, reason=str(error))
+        await self._dead.show_in(0, handles_of(seen))
 
     async def redrive(self, limit: int | None) -> int:
         """Send letters as new messages, at most as many as the queue holds now."""
@@ -83,6 +99,7 @@ class SqsDeadLetters:
 
     async def _received(self, limit: int | None = None) -> AsyncIterator[list[Incoming]]:
         """Receive each letter that the queue holds now once."""
+        await self._dead.check_rights()
         left = await self._dead.depth()
         if limit is not None:
             left = min(left, limit)

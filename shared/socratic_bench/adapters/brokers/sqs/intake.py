@@ -16,6 +16,7 @@ from socratic_bench.adapters.brokers.sqs.copies import (
     PutBack,
     Suspects,
     alone_seconds,
+    as_new_if_redriven,
     is_suspect,
 )
 from socratic_bench.adapters.brokers.sqs.sender import Claims
@@ -187,6 +188,7 @@ class PollIntake:
         if wanted == 0:
             await wait_at_most(self._pause(), self._changed)
             return
+        await self._queue.check_rights()
         poll = asyncio.create_task(
             self._queue.receive(wanted, invisible=self._invisible, wait=self._poll_seconds),
             name=f"poll of {self._queue.name}",
@@ -228,6 +230,7 @@ class PollIntake:
         return None if until == inf else max(0.0, until - asyncio.get_running_loop().time())
 
     async def _arrive(self, brought: Sequence[Incoming]) -> None:
+        brought = [as_new_if_redriven(each) for each in brought]
         early = [each for each in brought if self._copies.seconds_left(each)]
         due = [each for each in brought if not self._copies.seconds_left(each)]
         suspects = [each for each in due if is_suspect(each)]

@@ -9,7 +9,13 @@ from typing import Any
 import structlog
 
 from socratic_bench.adapters.brokers.declarations import attempts_of_copy
-from socratic_bench.adapters.brokers.sqs.copies import Copies, PutBack, Suspects, is_suspect
+from socratic_bench.adapters.brokers.sqs.copies import (
+    Copies,
+    PutBack,
+    Suspects,
+    as_new_if_redriven,
+    is_suspect,
+)
 from socratic_bench.adapters.brokers.sqs.sender import Claims
 from socratic_bench.adapters.brokers.sqs.server_queue import Incoming, ServerQueue, incoming_of
 from socratic_bench.adapters.brokers.sqs.wire import WireState
@@ -50,7 +56,7 @@ class RecordBatch:
         A record that is not due goes back to its queue uncounted, and so do the others of an event
         with a suspect. A record that cannot be read now fails, and all do if this is cancelled.
         """
-        incoming = [incoming_of(record) for record in records]
+        incoming = [as_new_if_redriven(incoming_of(record)) for record in records]
         self._untaken = {each.id for each in incoming}
         early = [each for each in incoming if self._copies.seconds_left(each)]
         due = [each for each in incoming if not self._copies.seconds_left(each)]

@@ -26,7 +26,7 @@ from socratic_bench.adapters.brokers.sqs.wire import (
     typed,
 )
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.errors import BrokerError, BrokerUnavailable
+from socratic_bench.errors import BrokerRefused, BrokerError, BrokerUnavailable
 from socratic_bench.events.codec import Message
 
 
@@ -82,6 +82,9 @@ _AT_ONCE: Final = 8
 _RETRY: Final = RetryPolicy(first_delay=0.1, longest_delay=2.0)
 _GROUP_ID: Final = re.compile(r"[A-Za-z0-9!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~]{1,128}")
 
+_SHORTER: Final = re.compile(r"shorter than (\d+) bytes")
+"""The words of SQS for a message that is too large for the settings of its queue."""
+
 
 class SendTarget(NamedTuple):
     """A queue or a topic of the server."""
@@ -130,8 +133,8 @@ class Sender:
     async def send(self, outgoing: Sequence[OutgoingSend]) -> None:
         """Send; returns once all are taken. Some may be sent twice.
 
-        Raises BrokerUnavailable after SEND_SECONDS, and BrokerError for a message that SQS refuses
-        for good; it may have taken others then.
+        Raises BrokerRefused, BrokerUnavailable after SEND_SECONDS, and BrokerError for a message
+        that SQS refuses for good; it may have taken others then.
         """
         by_target: defaultdict[SendTarget, list[OutgoingSend]] = defaultdict(list)
         for each in outgoing:
@@ -163,6 +166,8 @@ class Sender:
             try:
                 async with free:
                     outgoing = await self._try(target, outgoing)
+            except BrokerRefused:
+                raise
             except BrokerUnavailable as error:
                 trouble = str(error)
             if not outgoing:
@@ -182,6 +187,12 @@ class Sender:
         again: list[OutgoingSend] = []
         for failed in answer.get("Failed", ()):
             if is_final(failed):
+                if most := _SHORTER.search(str(failed.get("Message", ""))):
+                    size = outgoing[int(failed["Id"])].encoded.size
+                    raise BrokerError(
+                        f"{target.address} takes messages of {int(most[1]):,} bytes, and one has "
+                        f"{size:,}: set its MaximumMessageSize to {MOST_BYTES}"
+                    )
                 raise BrokerError(
                     f"{target.address} refuses a message for good: {failed.get('Code')}: "
                     f"{failed.get('Message', '')}"

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import structlog
+
 from socratic_bench.adapters.brokers.sqs.connection import AwsConnection, is_final
 from socratic_bench.adapters.brokers.sqs.wire import (
     STATE,
@@ -16,8 +18,10 @@ from socratic_bench.adapters.brokers.sqs.wire import (
     untyped,
 )
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.errors import BrokerUnavailable
+from socratic_bench.errors import BrokerRefused, BrokerUnavailable
 from socratic_bench.events.codec import Message
+
+log = structlog.get_logger(__name__)
 
 
 class Incoming(NamedTuple):
@@ -89,6 +93,13 @@ _AT_ONCE: Final = 8
 _RETRY: Final = RetryPolicy(first_delay=0.1, longest_delay=2.0)
 
 
+_SETTLING: Final[Mapping[str, Mapping[str, int]]] = {
+    "delete_message_batch": {},
+    "change_message_visibility_batch": {"VisibilityTimeout": 0},
+}
+"""The operations that settle a message, and what their entries hold beside its handle."""
+
+
 class ServerQueue:
     """A queue under its name and address on the server."""
 
@@ -96,6 +107,21 @@ class ServerQueue:
         self._connection = connection
         self.name = name
         self.url = url
+        self.may_settle = False
+        """Whether these credentials have the rights to settle, as far as this process knows."""
+
+    async def check_rights(self) -> None:
+        """Raise BrokerRefused without the rights to settle, unless they were there a moment ago.
+
+        A consumer that cannot delete what it copies would fill the queue with copies.
+        """
+        if self.may_settle:
+            return
+        for operation, more in _SETTLING.items():
+            entry = {"Id": "0", "ReceiptHandle": "none", **more}
+            # SQS refuses this handle, but looks at the rights before.
+            await self._connection.call("sqs", operation, QueueUrl=self.url, Entries=[entry])
+        self.may_settle = True
 
     async def receive(
         self, limit: int, *, invisible: float, wait: int = LONGEST_POLL
@@ -129,13 +155,21 @@ class ServerQueue:
 
     async def depth(self) -> int:
         """Count visible and delayed messages, not those in flight."""
+        counts = await self.attributes(
+            "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed"
+        )
+        return sum(map(int, counts.values()))
+
+    async def attributes(self, *names: str) -> Mapping[str, str]:
+        """Return attributes of the queue by their names; all of them without a name."""
         answer = await self._connection.call(
             "sqs",
             "get_queue_attributes",
             QueueUrl=self.url,
-            AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed"],
+            AttributeNames=list(names) or ["All"],
         )
-        return sum(map(int, answer.get("Attributes", {}).values()))
+        found: Mapping[str, str] = answer.get("Attributes", {})
+        return found
 
     async def _settle(self, operation: str, handles: Sequence[str], **more: Any) -> set[str]:
         free = asyncio.Semaphore(_AT_ONCE)
@@ -176,6 +210,10 @@ class ServerQueue:
                 answer = await self._connection.call(
                     "sqs", operation, QueueUrl=self.url, Entries=entries
                 )
+        except BrokerRefused as error:
+            log.warning("cannot settle", queue=self.name, reason=str(error))
+            self.may_settle = False
+            return set(handles), ()
         except BrokerUnavailable:
             return set(), handles
         failed = answer.get("Failed", ())

@@ -18,6 +18,7 @@ class Queue(ServerQueue):
 
     def __init__(self) -> None:
         self.name = "unit-queue"
+        self.may_settle = True
         self.extended: list[tuple[int, list[str]]] = []
         self.gone: set[str] = set()
 
