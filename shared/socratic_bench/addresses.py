@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from socratic_bench.errors import InvalidSettings
 from socratic_bench.plugins import require_package
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
+
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
+def _scheme_of(address: str) -> str:
+    """Return the scheme of an address for an error. The rest may hold a password."""
+    found = _SCHEME.match(address)
+    return f"{found[1]}://…" if found else "an address without a scheme"
 
 
 def open_store(address: str) -> Store:
@@ -35,7 +46,7 @@ def open_store(address: str) -> Store:
 
         return DynamoDBStore.from_url(address)
     raise InvalidSettings(
-        f"no store at {scheme or address!r}: the address must begin with sqlite:///, "
+        f"no store at {_scheme_of(address)}: the address must begin with sqlite:///, "
         "postgresql:// or dynamodb://"
     )
 
@@ -65,6 +76,6 @@ def open_broker(address: str) -> Broker:
 
         return SqsBroker(address)
     raise InvalidSettings(
-        f"no broker at {scheme or address!r}: the address must begin with amqp://, amqps:// or "
+        f"no broker at {_scheme_of(address)}: the address must begin with amqp://, amqps:// or "
         "sqs://"
     )

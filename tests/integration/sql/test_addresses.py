@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
 from socratic_bench.adapters.stores.sql.database import backend_for
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.addresses import open_store
+from socratic_bench.addresses import open_broker, open_store
 from socratic_bench.errors import InvalidSettings, StoreError
 
 PASSWORD = "k33p-this"
@@ -24,12 +25,33 @@ PASSWORD = "k33p-this"
         "sqlite:///:memory:",
         "sqlite://x",
         f"mysql://user:{PASSWORD}@host/db",
-        "postgresql:/host/db",
+        f"postgresql:/user:{PASSWORD}@host/db",
+        f"postgresql:user:{PASSWORD}@host/db",
     ],
 )
 def test_an_address_that_is_none_is_refused_with_what_would_be_right(url: str) -> None:
     with pytest.raises(InvalidSettings, match=r"sqlite:///path/to/file\.db") as refused:
         SqlStore.from_url(url)
+    assert PASSWORD not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"postgresql:/user:{PASSWORD}@host/db",
+        f"postgresql//user:{PASSWORD}@host/db",
+        f"amqp:user:{PASSWORD}@host/",
+        f"{PASSWORD}:user@host/db",
+        f"host=db password={PASSWORD}",
+        f"'mysql://user:{PASSWORD}@host/db'",
+    ],
+)
+@pytest.mark.parametrize("open_", [open_store, open_broker])
+def test_an_address_of_no_known_kind_is_refused_without_the_password(
+    address: str, open_: Callable[[str], object]
+) -> None:
+    with pytest.raises(InvalidSettings) as refused:
+        open_(address)
     assert PASSWORD not in str(refused.value)
 
 

@@ -54,7 +54,7 @@ def address_of(url: str) -> Address:
     """
     parts = urlsplit(url)
     if parts.scheme != "sqs":
-        raise _wrong(f"it begins with {parts.scheme or url!r}")
+        raise _wrong("it does not begin with sqs://")
     if parts.username is not None or parts.password is not None:
         raise _wrong("AWS credentials belong into the environment, not into the address")
     region = _checked("region", _REGION, parts.netloc)
