@@ -125,6 +125,29 @@ async def test_reading_makes_no_file(tmp_path: Path) -> None:
     assert not await asyncio.to_thread(file.exists)
 
 
+@pytest.mark.parametrize("revision", [None, "0c9f1d3a", "0009"], ids=["none", "alembic", "ours"])
+async def test_a_database_of_another_program_stays_as_it_is(
+    tmp_path: Path, revision: str | None
+) -> None:
+    file = tmp_path / "places.db"
+    with closing(sqlite3.connect(file)) as theirs:
+        theirs.execute("CREATE TABLE experiments (name TEXT)")
+        if revision:
+            theirs.execute("CREATE TABLE alembic_version (version_num TEXT)")
+            theirs.execute("INSERT INTO alembic_version VALUES (?)", [revision])
+            theirs.commit()
+    store = SqlStore.from_url(f"sqlite:///{file}")
+    try:
+        for ask in (store.prepare, store.check_readable):
+            with pytest.raises(StoreBroken, match=r"belongs to another program \(tables exp"):
+                await ask()
+    finally:
+        await store.close()
+    with closing(sqlite3.connect(file)) as theirs:
+        tables = theirs.execute("SELECT name FROM sqlite_master").fetchall()
+    assert ("responses",) not in tables
+
+
 async def test_a_file_in_which_nothing_was_stored_is_said_to_be_empty(tmp_path: Path) -> None:
     (tmp_path / "benchmark.db").touch()
     store = SqlStore.from_url(f"sqlite:///{tmp_path}/benchmark.db")

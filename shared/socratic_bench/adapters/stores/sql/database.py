@@ -17,6 +17,7 @@ from socratic_bench.adapters.stores.sql.migrations.upgrade import (
     FIND_OLDEST_READER,
     FIND_REVISION,
     HEAD,
+    refuse_foreign,
     refuse_unreadable,
     upgrade,
 )
@@ -87,9 +88,7 @@ def backend_for(url: str) -> Backend:
         )
 
         return postgresql_backend(url)
-    # The rest of the address may hold a password.
-    named = f"{scheme}://…" if separator else repr(url)
-    raise InvalidSettings(f"{named} is not an address of an SQL store: {ADDRESSES}")
+    raise InvalidSettings(f"the store's address is not one of an SQL store: {ADDRESSES}")
 
 
 class Database:
@@ -132,6 +131,9 @@ class Database:
 
     async def check_readable(self) -> None:
         """Check that this version can read the present schema. Raises StoreBroken."""
+        async with self.read() as transaction:
+            tables = {str(row[0]) for row in await transaction.execute(self.dialect.tables)}
+        refuse_foreign(self.name, tables)
         async with self.read() as transaction:
             rows = await transaction.execute(FIND_REVISION)
         if not rows:

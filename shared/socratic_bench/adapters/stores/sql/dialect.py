@@ -60,6 +60,9 @@ Columns = Sequence[Column[Any]]
 class Dialect(ABC):
     """The parts of statements in which databases differ, and their parameters."""
 
+    tables: Executable
+    """Selects the names of all tables and views."""
+
     server_time: Executable | None
     """Selects the time in microseconds since 1970-01-01 UTC, for all processes on the database.
     None: they share a machine and its clock."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from socratic_bench.errors import StoreBroken
 
 log = structlog.get_logger(__name__)
 
+_VERSIONS: Final = "alembic_version"
 HEAD: Final = "0010"
 """The newest migration."""
 
@@ -29,6 +31,8 @@ def upgrade(connection: Connection, database: str) -> None:
 
     A newer schema stays as it is if its version admits this one; else raises StoreBroken.
     """
+    found = inspect(connection)
+    refuse_foreign(database, {*found.get_table_names(), *found.get_view_names()})
     if _revision(connection) == HEAD:
         return  # the usual case: loading Alembic takes longer than the rest of a command
     with _ONE_AT_A_TIME:
@@ -37,7 +41,7 @@ def upgrade(connection: Connection, database: str) -> None:
 
 def _revision(connection: Connection) -> str | None:
     """Return the migration of the database; None for an empty one."""
-    if not inspect(connection).has_table("alembic_version"):
+    if not inspect(connection).has_table(_VERSIONS):
         return None
     row = connection.execute(text("SELECT version_num FROM alembic_version")).first()
     return None if row is None else str(row[0])
@@ -64,6 +68,31 @@ def _migrate(connection: Connection, database: str) -> None:
             raise newer_schema(database, revision) from None
     command.upgrade(config, HEAD)
     _write_oldest_reader(connection)
+
+
+_OWN_TABLES: Final = frozenset({"experiments", "responses", "scores"})
+"""Tables that every schema of this project has."""
+
+_OF_EXTENSIONS: Final = frozenset(
+    {"geography_columns", "geometry_columns", "pg_stat_statements", "pg_stat_statements_info"}
+    | {"spatial_ref_sys", "sqlite_sequence"}
+)
+"""Tables and views that extensions make in an empty database, or SQLite itself."""
+
+_MOST_NAMED: Final = 5
+
+
+def refuse_foreign(database: str, tables: Collection[str]) -> None:
+    """Raise StoreBroken for a database that has tables and views, and not those of this project."""
+    others = sorted({*tables} - _OF_EXTENSIONS - {_VERSIONS})
+    if not others or (_VERSIONS in tables and {*tables} >= _OWN_TABLES):
+        return
+    more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+    raise StoreBroken(
+        f"{database}: this database belongs to another program (tables "
+        f"{', '.join(others[:_MOST_NAMED])}{more}); name a file or a database of its own for "
+        "Socratic Bench"
+    )
 
 
 def newer_schema(database: str, revision: str) -> StoreBroken:

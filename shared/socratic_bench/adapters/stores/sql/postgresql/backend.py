@@ -18,6 +18,7 @@ from sqlalchemy import (
     column,
     func,
     select,
+    text,
     tuple_,
 )
 from sqlalchemy.dialects import postgresql
@@ -33,6 +34,10 @@ from socratic_bench.adapters.stores.sql.transactions import Insertion, Parameter
 class PostgreSQLDialect(Dialect):
     """An array for each column."""
 
+    tables = text(
+        "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() "
+        "UNION ALL SELECT viewname FROM pg_views WHERE schemaname = current_schema()"
+    )
     server_time = select(
         cast(func.extract("epoch", func.clock_timestamp()) * 1_000_000, BigInteger)
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import JSON, Column, ColumnElement, Table, bindparam, func, select, tuple_
+from sqlalchemy import JSON, Column, ColumnElement, Table, bindparam, func, select, text, tuple_
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.selectable import TableValuedAlias
@@ -31,6 +31,7 @@ from socratic_bench.errors import (
 class SQLiteDialect(Dialect):
     """Parameters row by row, and all keys in one JSON array."""
 
+    tables = text("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
     server_time = None
 
     def insert(self, table: Table) -> sqlite.Insert:
