@@ -22,6 +22,7 @@ from socratic_bench.adapters.stores.memory.leases import MemorySharedLimits
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState, stopped_sentence
 from socratic_bench.errors import ExperimentStopped, SocraticBenchError, StoreBroken
+from socratic_bench.hosting.process import hang_up
 from socratic_bench.planning.config_file.config import BenchmarkConfig
 from socratic_bench.planning.estimate import Prospect, look_into
 from socratic_bench.ports.models import ModelClient
@@ -193,12 +194,15 @@ STOPPING_UNSTORED = (
 def stopped_by_interrupt(benchmark: Benchmark, notice: WaitNotice) -> Iterator[None]:
     """Let the first Ctrl-C finish and store the calls in flight; the second ends at once.
 
+    SIGTERM and a lost terminal do as the first.
+
     The second cancels the task in the context, which then raises KeyboardInterrupt. Python's own
     handler raises it anywhere in the event loop. The loop then loses a callback, and a task that
     waits for the callback never ends.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     interrupted = False
+    orderly = (signal.SIGTERM, *hang_up())
 
     def stop() -> None:
         say(STOPPING_UNSTORED if notice.waits else STOPPING)
@@ -214,7 +218,8 @@ def stopped_by_interrupt(benchmark: Benchmark, notice: WaitNotice) -> Iterator[N
 
     try:
         loop.add_signal_handler(signal.SIGINT, stop)
-        loop.add_signal_handler(signal.SIGTERM, benchmark.stop)
+        for number in orderly:
+            loop.add_signal_handler(number, benchmark.stop)
     except NotImplementedError:  # Windows: Ctrl-C interrupts at once there
         yield
         return
@@ -225,5 +230,5 @@ def stopped_by_interrupt(benchmark: Benchmark, notice: WaitNotice) -> Iterator[N
             raise KeyboardInterrupt from None
         raise
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        loop.remove_signal_handler(signal.SIGTERM)
+        for number in (signal.SIGINT, *orderly):
+            loop.remove_signal_handler(number)

@@ -26,9 +26,17 @@ from socratic_bench.service_settings import ProcessSettings, load_settings
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+def hang_up() -> tuple[signal.Signals, ...]:
+    """Return the signal of a lost terminal, unless this process ignores it, as under `nohup`."""
+    if not hasattr(signal, "SIGHUP") or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return ()
+    return (signal.SIGHUP,)
+
+
 @contextmanager
 def stop_signals() -> Iterator[asyncio.Event]:
-    """Yield an event that the first SIGINT or SIGTERM sets; the second ends the process at once.
+    """Yield an event that the first SIGINT, SIGTERM or SIGHUP sets; the second ends the process at
+    once.
 
     Requires a running event loop. Only the main thread gets signals: elsewhere the event stays
     unset.
@@ -49,7 +57,7 @@ def stop_signals() -> Iterator[asyncio.Event]:
         asked = True
         loop.call_soon_threadsafe(stop.set)
 
-    before = {number: signal.signal(number, on_signal) for number in STOP_SIGNALS}
+    before = {number: signal.signal(number, on_signal) for number in (*STOP_SIGNALS, *hang_up())}
     try:
         yield stop
     finally:

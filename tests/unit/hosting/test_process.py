@@ -50,7 +50,7 @@ async def ended(**settings):
     return process.returncode, said.decode()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_told_to_stop_it_ends_with_0(number):
     async with small_service() as process:
         await until(process, "serving")
