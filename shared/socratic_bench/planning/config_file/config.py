@@ -7,9 +7,10 @@ of the domain's types. This module puts them together and reports each mistake a
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -181,6 +182,25 @@ def parse_config(
         raise mistakes.as_error() from None
 
 
+_WEEK: Final = re.compile(r"([0-9]{4})[-_ ]?[wW][-_ ]?([0-9]{1,2})")
+_MOST_NOTES: Final = 10
+"""The most notes about texts in YAML that end before a comment."""
+
+
+def _week_problem(occasion: str) -> str | None:
+    """Return the note for an occasion that looks like an ISO week and is none."""
+    found = _WEEK.fullmatch(occasion)
+    if found is None:
+        return None
+    year, week = int(found[1]), int(found[2])
+    try:
+        date.fromisocalendar(year, week, 1)
+    except ValueError:
+        return f"{year:04} has no week {week}: pages by week do not show {occasion}"
+    right = f"{year:04}-W{week:02}"
+    return None if occasion == right else f"pages by week do not show {occasion}: write {right}"
+
+
 def _parsed(text: str, name: str, mistakes: Mistakes) -> Node:
     try:
         root = parse_document(text, name, mistakes)
@@ -203,6 +223,8 @@ def _config(
     mistakes: Mistakes,
 ) -> BenchmarkConfig:
     unused = Mistakes()
+    for place, problem in mistakes.notes[:_MOST_NOTES]:
+        unused.add(place, problem)
     predecessor = None
     if is_predecessor(root):
         predecessor = Predecessor(catalogue.providers, mistakes, unused)
@@ -234,6 +256,8 @@ def _config(
         raise mistakes.as_error()
     written = settings.model_dump(exclude_unset=True, exclude={LENGTH, WEIGHTS})
     occasion = written.pop("occasion", None)
+    if occasion is not None and (told := _week_problem(occasion)) and not unused.is_full:
+        unused.add(root.place_of(("occasion",)), told)
     if grader is not None:
         written[GRADER] = grader
     if student is not None:

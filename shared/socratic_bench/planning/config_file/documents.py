@@ -205,6 +205,9 @@ _WORDS: dict[str, Scalar] = {
 }
 _WHOLE = re.compile(r"[-+]?[0-9]+")
 _FRACTION = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_HASH = re.compile(r"[ \t]+(#[A-Za-z0-9][^ \t\r]{0,20})")
+_WORDS_CUT = 2
+"""The fewest words of a text whose end may be cut off by accident."""
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -245,6 +248,7 @@ class _Composer:
 
     def __init__(self, text: str, file: str, mistakes: Mistakes) -> None:
         self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=_LOADER)
+        self._lines = text.split("\n")
         self._file = file
         self._mistakes = mistakes
         self._anchored: dict[str, _Anchored] = {}
@@ -355,7 +359,17 @@ class _Composer:
             return _whole_number(text, place, self._mistakes)
         if _FRACTION.fullmatch(text):
             return _fraction(text, place, self._mistakes)
+        self._note_cut(event, place)
         return text
+
+    def _note_cut(self, event: yaml.ScalarEvent, place: Place) -> None:
+        """Note words that end before something like `#3`, which begins a comment."""
+        end = event.end_mark
+        if end is None or len(event.value.split()) < _WORDS_CUT or end.line >= len(self._lines):
+            return
+        if found := _HASH.match(self._lines[end.line], end.column):
+            problem = f"the text ends before {found[1]!r}: put it into quotes if that belongs to it"
+            self._mistakes.notes.append((place, problem))
 
 
 def _line(event: yaml.Event) -> int:

@@ -131,6 +131,8 @@ class Mistakes:
 
     _found: list[tuple[Place, str]] = field(default_factory=list)
     _are_more: bool = False
+    notes: list[tuple[Place, str]] = field(default_factory=list)
+    """Places that are no mistakes, but perhaps not meant so."""
 
     def add(self, place: Place, problem: str) -> None:
         """Add a mistake. Raises TooManyMistakes if the report is full."""

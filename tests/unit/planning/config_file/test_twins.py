@@ -62,3 +62,37 @@ def test_only_the_first_ids_are_named():
     text = with_scenarios(*({"id": f"s{number}", "prompt": "Why?"} for number in range(12)))
     (note,) = map(str, config_of(text).unused)
     assert '"s4" and 7 more have the same prompt' in note
+
+
+@pytest.mark.parametrize(
+    ("prompt", "noted"),
+    [
+        ("Solve problem #3 for me", "the text ends before '#3'"),
+        ("Why does C #include files?", "the text ends before '#include'"),
+        ("Solve problem 3  # for me", ""),
+        ("'Solve problem #3'", ""),
+    ],
+)
+def test_a_text_that_a_hash_may_have_cut_is_noted(prompt: str, noted: str):
+    scenario = f"- id: a\n  dimension: student\n  prompt: {prompt}"
+    text = f"models: [reference/socratic]\nscenarios:\n{scenario}"
+    notes = " ".join(map(str, config_of(text).unused))
+    assert noted in notes
+    assert bool(noted) == bool(notes)
+
+
+@pytest.mark.parametrize(
+    ("occasion", "noted"),
+    [
+        ("2026-W9", "write 2026-W09"),
+        ("2026-w48", "write 2026-W48"),
+        ("2026W48", "write 2026-W48"),
+        ("2026-W54", "2026 has no week 54"),
+        ("2026-W53", ""),
+        ("before the release", ""),
+    ],
+)
+def test_an_occasion_that_is_nearly_a_week_is_noted(occasion: str, noted: str):
+    (*notes,) = map(str, config_of(f"models: [reference/socratic]\noccasion: {occasion}").unused)
+    assert len(notes) == bool(noted)
+    assert noted in "".join(notes)
