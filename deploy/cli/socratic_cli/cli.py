@@ -11,9 +11,9 @@ import sys
 import warnings
 from contextlib import suppress
 from importlib import import_module
-from io import TextIOWrapper
+from io import BufferedWriter, FileIO, TextIOWrapper
 from keyword import iskeyword
-from typing import cast
+from typing import Final, cast
 
 import click
 
@@ -116,13 +116,87 @@ def _unknown_option(error: click.NoSuchOption) -> click.UsageError:
     return click.UsageError(f"No such option {error.option_name!r}.{remedy}", error.ctx)
 
 
+_STORING: Final = frozenset(
+    {"run", "submit", "rescore", "demo", "watch", "gate", "validity", "serve"}
+)
+"""The commands whose exit code tells of more than what they print."""
+
+
+class _Output(FileIO):
+    """Standard output or error; once it takes no more, the work goes on without it."""
+
+    lost: str | None = None
+    """Why it takes no more; None while it does, and for a reader that has read enough."""
+
+    stops_work = False
+    """Whether work ends with its reader, as before `head`."""
+
+    def write(self, data: object) -> int:
+        """Write; what cannot be written counts as written."""
+        try:
+            return cast("int", super().write(data))  # type: ignore[arg-type]
+        except BrokenPipeError:
+            if self.stops_work:
+                raise
+        except OSError as error:
+            self.lost = error.strerror or str(error)
+        return memoryview(data).nbytes  # type: ignore[arg-type]
+
+
+def _keep_outputs() -> _Output | None:
+    """Have outputs that are closed, full or of another encoding spoil no work; returns the first.
+
+    A closed one gets a null device: the next file that is opened would take its number.
+    """
+    closed: list[int] = []
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            closed.append(os.open(os.devnull, os.O_RDWR))
+    outputs: list[_Output | None] = []
+    for number, name in enumerate(("stdout", "stderr"), start=1):
+        stream, output = getattr(sys, name), None
+        if stream is None or (stream is getattr(sys, f"__{name}__") and stream.fileno() == number):
+            output = _Output(number, "w", closefd=False)
+            output.lost = "it is closed" if number in closed else None
+            output.stops_work = number == 1 and not _STORING & set(sys.argv[1:2])
+            kept = TextIOWrapper(
+                BufferedWriter(output),
+                encoding=getattr(stream, "encoding", None),
+                errors="replace",
+                line_buffering=number == 2 or output.isatty(),
+            )
+            setattr(sys, name, kept)
+        elif isinstance(stream, TextIOWrapper):
+            with suppress(OSError):
+                stream.reconfigure(errors="replace")
+        outputs.append(output)
+    return outputs[0]
+
+
+def _exit_code_of(output: _Output | None, code: object) -> object:
+    """Return the exit code of a command, and say if its output got lost."""
+    if output is None or sys.stdout is None:
+        return code
+    with suppress(BrokenPipeError):
+        sys.stdout.flush()
+    if output.lost is None:
+        return code
+    click.echo(f"Error: standard output took not everything: {output.lost}", err=True)
+    return code or (0 if _STORING & set(sys.argv[1:2]) else 1)
+
+
 def main() -> None:
     """Run the command; every expected error becomes one sentence and an exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal without UTF-8 shows a ? and spoils no work.
-        with suppress(OSError):
-            if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="replace")
+    output = _keep_outputs()
+    try:
+        _run()
+    except SystemExit as end:
+        sys.exit(cast("int", _exit_code_of(output, end.code)))
+
+
+def _run() -> None:
     if COMMANDS.keys() & set(sys.argv[1:]):
         import_module("socratic_cli.display.command_log").log_to_standard_error()
     try:

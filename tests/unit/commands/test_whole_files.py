@@ -37,6 +37,16 @@ def test_a_pipe_is_written_to_and_stays(tmp_path):
     assert pipe.is_fifo()
 
 
+def test_an_output_of_the_shell_gets_more_at_its_end(tmp_path):
+    path = tmp_path / "out"
+    with path.open("a") as shell:
+        shell.write("first\n")
+        shell.flush()
+        write(Path(f"/dev/fd/{shell.fileno()}"), "second\n")
+        shell.write("third\n")
+    assert path.read_text() == "first\nsecond\nthird\n"
+
+
 def test_other_files_of_the_folder_stay_as_they_are(tmp_path):
     other = tmp_path / "out.part"
     other.write_text("mine")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -86,14 +86,14 @@ def whole_file(path: Path, *, option: str = "--out") -> Iterator[IO[str]]:
     An error leaves `path` as it was. Raises InvalidInput, which names `option`, if the file cannot
     be written.
     """
-    with _part_of(path, option) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with _part_of(path, option) as part, part.open("a", encoding="utf-8", newline="") as file:
         yield file
 
 
 @contextmanager
 def whole_binary_file(path: Path, *, option: str = "--out") -> Iterator[IO[bytes]]:
     """Open a file for bytes, as `whole_file` does for text."""
-    with _part_of(path, option) as part, part.open("wb") as file:
+    with _part_of(path, option) as part, part.open("ab") as file:
         yield file
 
 
@@ -101,11 +101,12 @@ def whole_binary_file(path: Path, *, option: str = "--out") -> Iterator[IO[bytes
 def _part_of(path: Path, option: str) -> Iterator[Path]:
     """Yield the path of a file that replaces `path` at the end, and is removed after an error.
 
-    A link is followed, and a replaced file's mode stays. A pipe or a device is never replaced: it
-    is its own part.
+    A link is followed, and a replaced file's mode stays. A pipe or a device is never replaced, nor
+    is a file that the shell opened, as /dev/stdout: it is its own part, and gets more at its end.
     """
     try:
-        if path.exists() and not path.is_file():
+        of_shell = path.absolute().is_relative_to("/dev") or path.absolute().is_relative_to("/proc")
+        if of_shell or (path.exists() and not path.is_file()):
             yield path
             return
         target = path.resolve()
@@ -123,6 +124,8 @@ def _beside(target: Path) -> Iterator[Path]:
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         if target.exists():
+            with suppress(OSError):  # only root may give a file away
+                os.chown(part, target.stat().st_uid, target.stat().st_gid)
             part.chmod(S_IMODE(target.stat().st_mode))
         yield part
     finally:
