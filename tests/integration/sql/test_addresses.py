@@ -74,6 +74,7 @@ def test_an_address_of_no_known_kind_is_refused_without_the_password(
             f"postgresql://user:{PASSWORD}@host/db?sslmode=require&channel_binding=require",
             "channel_binding, which the driver does not know: remove it",
         ),
+        (f"postgresql://user:{PASSWORD}@host/db?pgbouncer=true", "the parameter pgbouncer"),
     ],
 )
 def test_a_mistake_in_an_address_is_told_without_the_password(url: str, problem: str) -> None:

@@ -272,3 +272,14 @@ def test_what_tests_cannot_bring_about_is_told_apart_by_its_code(
     explained = explain(error("it happened"), "postgresql://host/db")
     assert type(explained) is kind
     assert "it happened" in str(explained)
+
+
+async def test_connections_that_share_a_session_name_the_pooler(url: str) -> None:
+    address = postgresql_engine.parse(url)
+    first, second, pooled = [await asyncpg.connect(url) for _ in range(3)]
+    try:
+        await postgresql_engine._check_session(address, first, second)
+        with pytest.raises(StoreBroken, match="pgbouncer.* pool_mode = session"):
+            await postgresql_engine._check_session(address, pooled, pooled)
+    finally:
+        first.terminate()

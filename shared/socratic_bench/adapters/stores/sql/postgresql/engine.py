@@ -7,10 +7,11 @@ transaction and releases its locks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from secrets import token_hex
 from typing import Protocol
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -19,9 +20,20 @@ from sqlalchemy import Connection, ExceptionContext, Executable, event, text
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from socratic_bench.adapters.stores.sql.postgresql.errors import ERRORS, explain, has_lost_track
+from socratic_bench.adapters.stores.sql.postgresql.errors import (
+    ERRORS,
+    POOLED,
+    explain,
+    has_lost_track,
+)
 from socratic_bench.adapters.stores.sql.transactions import Insertion, Keys, Parameters, Row, Rows
 from socratic_bench.errors import InvalidSettings, StoreBroken
+
+_OF_OTHERS = frozenset(
+    {"channel_binding", "connect_timeout", "connection_limit", "gssencmode", "keepalives"}
+    | {"pgbouncer", "pool_timeout", "schema", "ssl", "uselibpqcompat"}
+)
+"""Parameters in the addresses that hosts of databases give for other drivers."""
 
 _FORM = "postgresql://user:password@host:port/database"
 
@@ -73,9 +85,9 @@ def parse(url: str) -> PostgreSQLAddress:
     database = unquote(parts.path.removeprefix("/"))
     if not database or "/" in parts.path.removeprefix("/") or "@" in parts.path + parts.query:
         raise InvalidSettings(f"the store's address names no database: give {_FORM}")
-    if "channel_binding" in parse_qs(parts.query, keep_blank_values=True):
+    if unknown := _OF_OTHERS & parse_qs(parts.query, keep_blank_values=True).keys():
         raise InvalidSettings(
-            "the store's address has the parameter channel_binding, which the driver does not "
+            f"the store's address has the parameter {min(unknown)}, which the driver does not "
             "know: remove it, and keep sslmode"
         )
     return PostgreSQLAddress(url=url, hosts=hosts, database=database)
@@ -166,10 +178,6 @@ _BY_KEY = {
 """Every lookup of the store is by key. The server has no statistics of new tables; it would plan
 full scans of them, and keep these plans for a while."""
 
-_ONLY_READ = "SET default_transaction_read_only = on"
-"""A statement, not a setting of the connection: with the latter the driver would think the server
-read-only, and `target_session_attrs=read-write` in an address would match no server."""
-
 _MIGRATION_LOCK = 0x536F6372_61746963
 """The key of the advisory lock on the schema of a database: "Socratic" in ASCII."""
 
@@ -205,10 +213,12 @@ def writing_engine(address: PostgreSQLAddress) -> NativeEngine:
 
 def reading_engine(address: PostgreSQLAddress) -> NativeEngine:
     """Return an engine whose transactions read one state of the database, without waiting."""
-    settings = {"default_transaction_isolation": "repeatable read", **_BY_KEY}
-    return NativeEngine(
-        _engine(address, READERS, settings, statement_seconds=STATEMENT_SECONDS, first=_ONLY_READ)
-    )
+    settings = {
+        "default_transaction_isolation": "repeatable read",
+        "default_transaction_read_only": "on",
+        **_BY_KEY,
+    }
+    return NativeEngine(_engine(address, READERS, settings, statement_seconds=STATEMENT_SECONDS))
 
 
 def migrate(address: PostgreSQLAddress, work: Callable[[Connection], None]) -> None:
@@ -246,9 +256,7 @@ def _engine(
     settings: dict[str, str],
     *,
     statement_seconds: float,
-    first: str = "",
 ) -> AsyncEngine:
-    """Make an engine; every connection begins with the statement `first`, if given."""
     deadlines = {
         "lock_timeout": _milliseconds(LOCK_SECONDS),
         "statement_timeout": _milliseconds(statement_seconds),
@@ -256,16 +264,9 @@ def _engine(
     }
 
     async def connect() -> asyncpg.Connection:
-        connection = await _connect(
+        return await _connect(
             address, {**settings, **deadlines}, answer_seconds=statement_seconds + ANSWER_SECONDS
         )
-        try:
-            if first:
-                await connection.execute(first)
-        except BaseException:
-            connection.terminate()
-            raise
-        return connection
 
     engine = create_async_engine(
         "postgresql+asyncpg://",
@@ -300,12 +301,62 @@ async def _connect(
         database=database,
         timeout=CONNECT_SECONDS / (1 + len(others)),
         command_timeout=answer_seconds,
-        server_settings={"application_name": "socratic-bench", "jit": "off", **settings},
+        server_settings={"application_name": "socratic-bench"},
     )
     for host in others:
         with suppress(*_TRY_NEXT_HOST):
-            return _supported(address, await connect(host))
-    return _supported(address, await connect(last))
+            return await _opened(address, partial(connect, host), settings)
+    return await _opened(address, partial(connect, last), settings)
+
+
+_FAILS_IF_SHARED = (
+    "SELECT 1 / (current_setting('socratic.session', true) IS DISTINCT FROM '{}')::int"
+)
+"""Divides by zero in a session with this mark."""
+
+_own_sessions: set[str] = set()
+"""The addresses, for this process, whose connections each have a session of their own."""
+
+
+async def _opened(
+    address: PostgreSQLAddress,
+    connect: Callable[[], Awaitable[asyncpg.Connection]],
+    settings: dict[str, str],
+) -> asyncpg.Connection:
+    """Return a connection with these settings.
+
+    They are statements: a pooler refuses them in the beginning of a connection, and with read-only
+    there `target_session_attrs=read-write` in an address would match no server.
+    """
+    connection = _supported(address, await connect())
+    try:
+        if address.url not in _own_sessions:
+            await _check_session(address, connection, await connect())
+            _own_sessions.add(address.url)
+        together = {"jit": "off", **settings}
+        await connection.execute("; ".join(f"SET {name} = '{at}'" for name, at in together.items()))
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
+
+
+async def _check_session(
+    address: PostgreSQLAddress, first: asyncpg.Connection, second: asyncpg.Connection
+) -> None:
+    """Raise StoreBroken if two connections share a session, as a pooler has them share it.
+
+    A setting of one client would then hold for others, and a prepared statement would be missing.
+    """
+    mark = token_hex(8)
+    try:
+        await first.execute(f"SET socratic.session = '{mark}'")
+        async with second.transaction():
+            await second.execute(_FAILS_IF_SHARED.format(mark))
+    except asyncpg.DivisionByZeroError:
+        raise StoreBroken(f"{address.name}: {POOLED}") from None
+    finally:
+        second.terminate()
 
 
 def _supported(address: PostgreSQLAddress, connection: asyncpg.Connection) -> asyncpg.Connection:

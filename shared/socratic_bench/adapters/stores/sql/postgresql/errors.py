@@ -31,6 +31,11 @@ _TOO_MANY_CONNECTIONS = (
 _CONFLICT = f"it conflicted with another transaction; {_AGAIN}"
 _CREDENTIALS = "it refuses user and password; check those in the store's address"
 
+POOLED = (
+    "a pooler in front of the server, such as pgbouncer or a hosted one, shares sessions between "
+    "clients; give the server's own address, or set pool_mode = session"
+)
+
 _NO_MATCHING_SERVER = (
     "no server in the address matches its target_session_attrs; unless a fail-over is under way, "
     "give the address of one that does"
@@ -48,6 +53,8 @@ _NOT_WRITABLE = {
 
 _UNAVAILABLE = {
     "08": _LOST,
+    "08P01": "the server, or a pooler such as pgbouncer in front of it, refuses a part of the "
+    "connection; check the parameters of the address",
     "25P03": f"the server ended a transaction that was idle for too long; {_AGAIN}",
     "40": _CONFLICT,
     "53": f"the server lacks resources; {_AGAIN}",
@@ -65,8 +72,11 @@ _UNAVAILABLE = {
 _REFUSED = {"22": "it cannot hold a given value"}
 
 _BROKEN = {
+    "26000": POOLED,
     "28": _CREDENTIALS,
     "3D000": "the database is missing; check its name in the store's address",
+    "42704": "it does not know a parameter of the store's address; remove it there",
+    "42P05": POOLED,
     "42501": "this user lacks a right; grant it, or use the owner of the database",
     "42P01": "the store is empty",
     "57P04": "the database was dropped",
