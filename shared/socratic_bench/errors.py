@@ -214,6 +214,8 @@ class FailureKind(StrEnum):
     """There is no such model, or nothing was recorded for this question."""
     MALFORMED_REPLY = "malformed_reply"
     """The provider answered with something that cannot be read."""
+    UNSTORABLE = "unstorable"
+    """The store cannot hold the reply, such as one that is too large; the message has its words."""
     UNKNOWN = "unknown"
     """Anything else; the message holds what is known."""
 
@@ -241,6 +243,7 @@ class FaultScope(StrEnum):
 _SCOPES: Final = {
     FailureKind.REFUSED: FaultScope.CONVERSATION,
     FailureKind.CONTEXT_TOO_LONG: FaultScope.CONVERSATION,
+    FailureKind.UNSTORABLE: FaultScope.CONVERSATION,
     FailureKind.BAD_REQUEST: FaultScope.MODEL,
     FailureKind.NOT_FOUND: FaultScope.MODEL,
     FailureKind.AUTH: FaultScope.KEY,

@@ -22,7 +22,13 @@ from socratic_bench.concurrency.deadlines import ThawingTimeout, wait_at_most
 from socratic_bench.domain.leasing import LeaseAnswer
 from socratic_bench.domain.money import tokens_at_most
 from socratic_bench.domain.response import Response
-from socratic_bench.errors import FaultScope, ModelCallFailed, ModelUnusable
+from socratic_bench.errors import (
+    FailureKind,
+    FaultScope,
+    ModelCallFailed,
+    ModelUnusable,
+    StoreRefused,
+)
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.ports.stores.leases import CallEnd, Lease
@@ -185,7 +191,12 @@ class ConversationRunner:
         # D-410: a cancellation ends the wait, and not the storing of what was paid for.
         storing = self.recorder.begin([Recorded(response, lease)])
         storing.add_done_callback(lambda _: self.leases.held.discard(lease.key))
-        [stored] = await asyncio.shield(storing)
+        try:
+            [stored] = await asyncio.shield(storing)
+        except StoreRefused as error:
+            # A run without a stored end would be requested, and paid for, again and again.
+            await self.leases.end_calls([CallEnd(lease.key, billed=True)])
+            return ModelCallFailed(FailureKind.UNSTORABLE, str(error), retryable=False)
         return stored
 
     def _next_delay(

@@ -13,6 +13,7 @@ from socratic_bench.errors import (
     MissingCredential,
     ModelCallFailed,
     ModelUnusable,
+    StoreRefused,
     StoreUnavailable,
 )
 from socratic_bench.events.event_types import RunFailed
@@ -64,6 +65,24 @@ async def test_a_model_whose_key_is_refused_is_called_once_and_fails_all_of_its_
         "401: no such key": 1,
         "not called: stopped after 401: no such key": 19,
     }
+
+
+async def test_a_reply_that_the_store_cannot_hold_fails_its_run_alone_after_one_call(
+    store, monkeypatch
+):
+    record = store.record
+
+    async def refuse_large(responses, leases):
+        if any(len(each.text) > 100 for each in responses):
+            raise StoreRefused("the record takes 800,000 bytes; add ?bucket=…")
+        return await record(responses, leases)
+
+    monkeypatch.setattr(store, "record", refuse_large)
+    texts = iter(["x" * 800] + ["Why?"] * 19)
+    client = ScriptedClient(lambda *_: reply(next(texts)))
+    events = await carry_out(store, {MODEL.id: client}, *await runs_of(store, MODEL))
+    assert kinds(events) == {"unstorable": 1, "ok": 19}
+    assert len(client.asked) == 20
 
 
 async def test_calls_that_were_prepared_before_a_model_was_stopped_are_not_counted(store):
