@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from socratic_bench.errors import InvalidSettings
+from socratic_bench.invalid_values import control_character
 from socratic_bench.plugins import require_package
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
@@ -19,6 +20,15 @@ def _scheme_of(address: str) -> str:
     return f"{found[1]}://…" if found else "an address without a scheme"
 
 
+def _check_characters(what: str, address: str) -> None:
+    """Raise InvalidSettings for control characters, and for white space at the ends."""
+    problem = control_character(address)
+    if problem is None and address != address.strip():
+        problem = "has a space at one of its ends: remove it"
+    if problem is not None:
+        raise InvalidSettings(f"the {what}'s address {problem}")
+
+
 def open_store(address: str) -> Store:
     """The store at `address`, not yet prepared.
 
@@ -28,6 +38,7 @@ def open_store(address: str) -> Store:
     `dynamodb://table` a table on AWS.
     Raises InvalidSettings for an address no adapter takes, MissingExtra without the driver.
     """
+    _check_characters("store", address)
     scheme, separator, rest = address.partition("://")
     if separator and (scheme == "postgres" or scheme.startswith("postgresql+")):
         address = f"postgresql://{rest}"
@@ -58,6 +69,7 @@ def open_broker(address: str) -> Broker:
     `sqs://region/namespace` is Amazon SQS.
     Raises InvalidSettings for an address no adapter takes, MissingExtra without the client.
     """
+    _check_characters("broker", address)
     scheme = address.partition(":")[0]
     if scheme in {"amqp", "amqps"}:
         require_package(

@@ -118,6 +118,23 @@ def _in_our_words(message: str) -> str:
     return told.replace("Input should", "must", 1)
 
 
+_CONTROLS: Final = {"\r": "a carriage return", "\n": "a line break", "\t": "a tab", "\0": "a NUL"}
+
+
+def control_character(text: str) -> str | None:
+    """Return what is wrong with a value of the environment that has a control character.
+
+    Line breaks and tabs may stand within a value, and not at its ends.
+    """
+    for position, character in enumerate(text):
+        inside = text[:position].strip() and text[position:].strip()
+        if character.isprintable() or (character in "\n\t" and inside):
+            continue
+        named = _CONTROLS.get(character, f"the character U+{ord(character):04X}")
+        return f"contains {named} (character {position + 1}): remove it"
+    return None
+
+
 def _number(bound: float | Decimal) -> str:
     return f"{Decimal(str(bound)).normalize():f}"
 

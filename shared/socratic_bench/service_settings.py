@@ -7,17 +7,21 @@ the environment.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from socratic_bench.errors import InvalidSettings
-from socratic_bench.invalid_values import problem_of
+from socratic_bench.invalid_values import control_character, problem_of
 from socratic_bench.secret_files import secret_in_file
 
 PREFIX = "SOCRATIC_"
+
+
+_SERVICE_LINK = re.compile(r"(tcp|udp|sctp)://[0-9a-f.:\[\]]+:[0-9]+")
 
 
 def _lower(value: Any) -> Any:
@@ -46,7 +50,23 @@ class _SecretFiles(PydanticBaseSettingsSource):
 class ServiceSettings(BaseSettings):
     """What a service is told at start."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="ignore", env_ignore_empty=True
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _meant(cls, value: Any) -> Any:
+        """Refuse values that a file or Kubernetes put into the environment by accident."""
+        if isinstance(value, str):
+            if problem := control_character(value):
+                raise ValueError(problem)
+            if _SERVICE_LINK.fullmatch(value):
+                raise ValueError(
+                    f"is {value}, which Kubernetes sets for a service of that name: set "
+                    "`enableServiceLinks: false` for the pod, or rename the service"
+                )
+        return value
 
     @classmethod
     def settings_customise_sources(
