@@ -152,6 +152,9 @@ class ThreadedEngine:
 LOCK_TIMEOUT_SECONDS = 30
 """Seconds that a transaction waits for a writer, in this process or another."""
 
+LOG_PAGES = 32
+"""Pages in the write-ahead log from which a commit moves them into the file: some four answers."""
+
 READERS = 4
 """The number of reading connections."""
 
@@ -237,6 +240,8 @@ def _writing(path: Path) -> Engine:
         # FULL: a commit is on the disk, and survives a power cut, before the caller knows of it.
         "PRAGMA synchronous = FULL",
         "PRAGMA cache_size = -16384",
+        # A file that somebody copies without its log holds all but the last answers.
+        f"PRAGMA wal_autocheckpoint = {LOG_PAGES}",
     )
 
 
