@@ -32,6 +32,9 @@ from socratic_runner.leases.book import CANCEL_PATIENCE, LeaseBook
 from socratic_runner.limits.ticket import Permit, Ticket
 from socratic_runner.model_pool import CalledModel
 
+LOOK_SECONDS: Final = 1.0
+"""Seconds after which a call that waits for its permit looks whether the wait is still of use."""
+
 STORING_SECONDS: Final = 10.0
 """Seconds after a call in which its reply is stored and published."""
 
@@ -183,8 +186,27 @@ class CallPreparer:
             await self._give_back(lease.key)
             if prepared is not None:
                 return prepared
-            if not await _in_time(ticket.permit(), model, conversation):
+            if failure := await self._await_permit(ticket, model, conversation):
+                return failure
+
+    async def _await_permit(
+        self, ticket: Ticket, model: CalledModel, conversation: Conversation
+    ) -> NotCalled | None:
+        """Wait until the permit is there; returns why the run waits no longer, if it does not.
+
+        A run without a call has no deadline yet, and the pause may be longer than any run waits.
+        """
+        while True:
+            if refusal := model.refusal or self.window.refusal(model):
+                return refusal
+            left = conversation.time_left(model, _now())
+            if left is not None and left <= 0:
                 return _run_is_late(model, conversation)
+            try:
+                await ticket.permit(within=min(LOOK_SECONDS, inf if left is None else left))
+            except TimeoutError:
+                continue
+            return None
 
     async def _acquire_permit(
         self,

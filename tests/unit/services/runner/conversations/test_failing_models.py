@@ -67,6 +67,23 @@ async def test_a_model_whose_key_is_refused_is_called_once_and_fails_all_of_its_
     }
 
 
+async def test_a_pause_beyond_the_deadline_of_runs_ends_the_run_that_waits_for_its_permit(store):
+    pause = ModelCallFailed(
+        FailureKind.RATE_LIMITED, "429: tomorrow", retryable=True, retry_after=36_000.0
+    )
+
+    async def script(_question, asked):
+        if asked <= 3:
+            return reply()
+        await asyncio.sleep(50)  # the next call has its lease, and gives it back
+        raise pause
+
+    limits = Limits(concurrency=1, run_timeout_seconds=60, timeout_seconds=60)
+    slow = TutorModel(id="scripted/slow", limits=limits)
+    events = await carry_out(store, ScriptedClient(script), *await runs_of(store, slow))
+    assert kinds(events) == {"ok": 3, "rate_limited": 17}
+
+
 async def test_a_reply_that_the_store_cannot_hold_fails_its_run_alone_after_one_call(
     store, monkeypatch
 ):
