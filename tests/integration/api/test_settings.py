@@ -14,7 +14,6 @@ from socratic_bench.service_settings import load_settings
     [
         ("SOCRATIC_PORT", "70000"),
         ("SOCRATIC_PORT", "http"),
-        ("SOCRATIC_HOST", ""),
         ("SOCRATIC_FRESHNESS_MS", "-1"),
         ("SOCRATIC_STORE_TIMEOUT", "0"),
     ],

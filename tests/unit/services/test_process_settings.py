@@ -71,6 +71,27 @@ def test_a_wrong_setting_is_named_and_its_value_is_not_told(monkeypatch, name, v
     assert "hunter2" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("8000\r", "contains a carriage return"),
+        ("8000\n", "contains a line break"),
+        ("tcp://10.96.0.12:8000", "enableServiceLinks: false"),
+    ],
+)
+def test_a_value_that_got_there_by_accident_is_named(monkeypatch, value, problem):
+    monkeypatch.setenv("SOCRATIC_PORT", value)
+    with pytest.raises(InvalidSettings, match=f"SOCRATIC_PORT: .*{problem}"):
+        load_settings(ApiSettings)
+
+
+def test_an_empty_variable_counts_as_unset(monkeypatch):
+    monkeypatch.setenv("SOCRATIC_BROKER_URL", "")
+    monkeypatch.setenv("SOCRATIC_PORT", "")
+    settings = load_settings(ApiSettings)
+    assert (settings.broker_url, settings.port) == (None, 8000)
+
+
 def test_no_two_processes_have_the_same_name_in_the_store():
     assert len({new_owner("runner") for _ in range(100)}) == 100
 

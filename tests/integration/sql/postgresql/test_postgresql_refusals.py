@@ -279,7 +279,7 @@ async def test_connections_that_share_a_session_name_the_pooler(url: str) -> Non
     first, second, pooled = [await asyncpg.connect(url) for _ in range(3)]
     try:
         await postgresql_engine._check_session(address, first, second)
-        with pytest.raises(StoreBroken, match="pgbouncer.* pool_mode = session"):
+        with pytest.raises(StoreBroken, match=r"pgbouncer.* pool_mode = session"):
             await postgresql_engine._check_session(address, pooled, pooled)
     finally:
         first.terminate()

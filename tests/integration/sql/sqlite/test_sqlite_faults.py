@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from socratic_bench.adapters.stores.sql.sqlite import engine as sqlite_engine
 from socratic_bench.adapters.stores.sql.sqlite.backend import explain
@@ -193,3 +195,37 @@ def test_after_a_write_that_failed_the_store_goes_on_with_nothing_lost(tmp_path:
     assert "benchmark.db: reading or writing it failed" in sentence
     assert "Everything stored before is safe" in sentence
     assert int(kept.removeprefix("kept ")) > 0
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind", "warned"),
+    [
+        ("wal", "ext4", False),
+        ("delete", "ext4", True),
+        ("wal", "nfs4", True),
+        ("wal", "cifs", True),
+    ],
+)
+def test_a_file_that_is_not_on_a_local_disk_is_warned_of(
+    tmp_path: Path, mode: str, kind: str, warned: bool
+) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"disk / ext4 rw 0 0\nserver:/x {tmp_path} {kind} rw 0 0\n")
+    with capture_logs() as logs:
+        sqlite_engine._warn_of_network(tmp_path / "benchmark.db", mode, mounts)
+    assert [each["file_system"] for each in logs] == [kind] * warned
+
+
+async def test_a_file_without_its_log_holds_all_but_the_last_answers(tmp_path: Path) -> None:
+    file, copy = tmp_path / "benchmark.db", tmp_path / "copy.db"
+    store = SqlStore.from_url(f"sqlite:///{file}")
+    try:
+        await store.prepare()
+        for repeat in range(1, 31):
+            await record_unleased(store, [a_response(a_run(repeat), "Why? " * 1_000)])
+        await asyncio.to_thread(shutil.copy, file, copy)
+    finally:
+        await store.close()
+    with closing(sqlite3.connect(copy)) as copied:
+        [(stored,)] = copied.execute("SELECT COUNT(*) FROM responses")
+    assert stored >= 20

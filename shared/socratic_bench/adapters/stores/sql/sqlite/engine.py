@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -16,9 +17,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
+import structlog
 from sqlalchemy import URL, Connection, Engine, Executable, NullPool, create_engine, event
 
 from socratic_bench.adapters.stores.sql.transactions import Insertion, Keys, Parameters, Row, Rows
+
+log = structlog.get_logger(__name__)
 
 Result = TypeVar("Result")
 
@@ -217,18 +221,52 @@ def create_file(path: Path) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
+    mode = ""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         while True:
             try:
                 # D-024: three usual responses fit on a page; on one of 4096 bytes, only one.
                 connection.execute("PRAGMA page_size = 8192")
-                connection.execute("PRAGMA journal_mode = WAL")
+                (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
                 time.sleep(_RETRY_SECONDS)
             else:
-                return
+                break
+    _warn_of_network(path, mode)
+
+
+_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|fuse\.(sshfs|s3fs|rclone).*"
+)
+"""File systems that may lose SQLite's locks between machines, as /proc/mounts names them."""
+
+
+def _warn_of_network(path: Path, mode: str, mounts: Path = Path("/proc/mounts")) -> None:
+    """Log a warning for a file on a network file system, or one that gets no write-ahead log."""
+    kind = _file_system_of(path, mounts)
+    if mode != "wal" or _NETWORK.fullmatch(kind):
+        log.warning(
+            "SQLite needs a local disk: name a file there, or a store in PostgreSQL",
+            database=str(path),
+            file_system=kind or "unknown",
+            journal=mode,
+        )
+
+
+def _file_system_of(path: Path, mounts: Path) -> str:
+    """Return the kind of the file system that holds a file; empty where the system does not say."""
+    found = (0, "")
+    try:
+        lines = mounts.read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    for fields in map(str.split, lines):
+        folder = Path(fields[1].replace("\\040", " ")) if len(fields) > 2 else None
+        if folder is not None and path.resolve().is_relative_to(folder):
+            found = max(found, (len(folder.parts), fields[2]))
+    return found[1]
 
 
 def _writing(path: Path) -> Engine:
