@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
 
 LONGEST_NAME: Final = 200
 """Characters."""
@@ -33,6 +41,23 @@ def _findable(form: str) -> str:
 
 KeyForm = Annotated[str, Field(max_length=LONGEST_FORM), AfterValidator(_findable)]
 """One way to write a scenario's final answer, such as `0 N`, with a letter or a digit."""
+
+MOST_METADATA: Final = 100
+"""The most fields of a scenario's metadata."""
+
+
+def _as_text(value: object) -> object:
+    """Return a number or a truth value as JSON writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value
+
+
+MetadataText = Annotated[
+    str,
+    BeforeValidator(_as_text, json_schema_input_type=str | int | float | bool),
+    Field(max_length=20_000),
+]
 
 # An older version reads only scenarios without these fields.
 _Optional = Field(exclude_if=lambda value: not value)
@@ -67,6 +92,12 @@ class Scenario(BaseModel):
     key: Annotated[tuple[KeyForm, ...], Field(max_length=MOST_FORMS), _Optional] = ()
     """The final answer, in each form that gives it away; empty: it has none. The tutor does not see
     it."""
+
+    metadata: Annotated[dict[Name, MetadataText], Field(max_length=MOST_METADATA), _Optional] = (
+        Field(default_factory=dict)
+    )
+    """What else its author says of it, such as a grade, for exports and filters. The tutor does not
+    see it, and it does not enter the measurement."""
 
     @field_validator("pressures")
     @classmethod

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.errors import InvalidInput
@@ -158,6 +158,21 @@ def require_known(
     known = dict.fromkeys(names)
     if name not in known:
         raise InvalidInput(f"{what}: {told} {what} {name!r}; {likely(name, known)}")
+
+
+Condition: TypeAlias = tuple[str, str]
+"""A field of scenarios' metadata, and its value."""
+
+
+def written_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
+    """Return written conditions such as `grade=7`. Raises InvalidInput."""
+    conditions = []
+    for text in texts:
+        field, equals, value = text.partition("=")
+        if not field or not equals:
+            raise InvalidInput(f"where: must be a condition such as grade=7, not {quoted(text)}")
+        conditions.append((field, value))
+    return tuple(conditions)
 
 
 def written_time(what: Literal["since", "until", "changed"], text: str) -> datetime:

@@ -17,7 +17,7 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import BrokenPlugin, UnknownProfile, UnknownRun
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.results.experiment_choice import ResultStore, scored_by
-from socratic_bench.results.filters import ids_called, require_known
+from socratic_bench.results.filters import Condition, ids_called
 from socratic_bench.scoring.profiles import needs_grade
 from socratic_bench.scoring.score import Score, score
 
@@ -83,6 +83,7 @@ def chosen_runs(
     models: Collection[str] = (),
     scenario: str | None = None,
     dimension: str | None = None,
+    where: Sequence[Condition] = (),
 ) -> ChosenRuns:
     """Return the runs of these models, or of all without one, on what is asked.
 
@@ -100,20 +101,34 @@ def chosen_runs(
         [each.id for each in manifest.models if not models or each.id in ids],
         [
             each
-            for each in scenarios_of(experiment, dimension)
+            for each in scenarios_of(experiment, dimension, where)
             if scenario is None or each.id in asked
         ],
     )
 
 
-def scenarios_of(experiment: Experiment, dimension: str | None) -> list[Scenario]:
-    """Return the scenarios of a dimension, or all; raises InvalidInput for an unknown one."""
+def scenarios_of(
+    experiment: Experiment, dimension: str | None, where: Sequence[Condition] = ()
+) -> list[Scenario]:
+    """Return the scenarios of a dimension that meet every condition.
+
+    Raises InvalidInput for a dimension, a field or a value that the experiment does not have.
+    """
     scenarios = experiment.manifest.scenarios
-    if dimension is None:
-        return list(scenarios)
-    named = (each.dimension for each in scenarios)
-    require_known("dimension", dimension, named, "the experiment has no")
-    return [each for each in scenarios if each.dimension == dimension]
+    if dimension is not None:
+        named = (each.dimension for each in scenarios)
+        require_known("dimension", dimension, named, "the experiment has no")
+    for field, value in where:
+        fields = (name for each in scenarios for name in each.metadata)
+        require_known("metadata", field, fields, "the experiment has no")
+        values = (each.metadata[field] for each in scenarios if field in each.metadata)
+        require_known(field, value, values, "the experiment has no")
+    return [
+        each
+        for each in scenarios
+        if dimension in {None, each.dimension}
+        and all(each.metadata.get(field) == value for field, value in where)
+    ]
 
 
 RUNS_PER_QUERY: Final = 50

@@ -19,6 +19,7 @@ from socratic_bench.results.export.formats import (
     file_pieces,
 )
 from socratic_bench.results.export.tables import TABLES, open_table
+from socratic_bench.results.filters import Condition, written_conditions
 from socratic_bench.results.pages import report_page
 from socratic_bench.results.transcripts import chosen_runs
 from socratic_cli.display.terminal import counted, say
@@ -26,6 +27,7 @@ from socratic_cli.options.results import (
     dimension_option,
     models_option,
     profile_option,
+    where_option,
     whole_binary_file,
     whole_file,
 )
@@ -38,6 +40,7 @@ from socratic_cli.options.store import readable_store, store_option
 @profile_option
 @models_option
 @dimension_option
+@where_option
 @click.option(
     "--table",
     type=click.Choice(list(TABLES)),
@@ -55,11 +58,13 @@ from socratic_cli.options.store import readable_store, store_option
     help="Write to FILE, which appears once it is whole. Without it: standard output.",
 )
 def export(
+    *,
     experiment: str,
     store_url: str,
     profile: str | None,
     models: tuple[str, ...],
     dimension: str | None,
+    where: tuple[str, ...],
     table: str,
     output: str,
     out: Path | None,
@@ -71,7 +76,7 @@ def export(
     without a score.
     """
     check_format(output)
-    chosen = Chosen(experiment, profile, models, dimension)
+    chosen = Chosen(experiment, profile, models, dimension, written_conditions(where))
     work = (store_url, chosen, table, output)
     if out is None:
         if output == PARQUET and sys.stdout.isatty():
@@ -90,6 +95,7 @@ class Chosen(NamedTuple):
     profile: str | None
     models: tuple[str, ...]
     dimension: str | None
+    where: tuple[Condition, ...]
 
 
 async def _write(store_url: str, chosen: Chosen, what: str, output: str, file: IO[bytes]) -> int:
@@ -97,7 +103,12 @@ async def _write(store_url: str, chosen: Chosen, what: str, output: str, file: I
     written = Written()
     async with readable_store(store_url) as store:
         experiment = await find_experiment(store, chosen.experiment)
-        runs = chosen_runs(experiment, models=chosen.models, dimension=chosen.dimension)
+        runs = chosen_runs(
+            experiment,
+            models=chosen.models,
+            dimension=chosen.dimension,
+            where=chosen.where,
+        )
         table = await open_table(what, store, runs, chosen.profile)
         async for piece in file_pieces(table, output, written):
             file.write(piece)

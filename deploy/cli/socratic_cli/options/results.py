@@ -38,6 +38,16 @@ def dimension_option(command: F) -> F:
     )(command)
 
 
+def where_option(command: F) -> F:
+    """Add `--where FIELD=VALUE` to a command, once for each condition; none: all scenarios."""
+    return click.option(
+        "--where",
+        metavar="FIELD=VALUE",
+        multiple=True,
+        help="Scenarios with this metadata alone, such as grade=7; all of several conditions hold.",
+    )(command)
+
+
 def time_options(command: F) -> F:
     """Add `--since TIME` and `--until TIME` to a command; None: no limit."""
     until = click.option(

@@ -27,6 +27,7 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.errors import InvalidInput, MissingExtra
 from socratic_bench.results.export.formats import FORMATS, check_format, file_pieces
 from socratic_bench.results.export.tables import TABLES, open_table
+from socratic_bench.results.filters import written_conditions
 from socratic_bench.results.transcripts import chosen_runs
 
 _RESPONSES: Final = "responses"
@@ -42,7 +43,12 @@ _FORMAT: Final = QueryParameter(
     "The same bytes as `socratic-bench export --format` writes.",
     {"type": "string", "enum": list(FORMATS), "default": _JSON_LINES},
 )
-_OPTIONS: Final = (PROFILE, MODELS, DIMENSION, _TABLE, _FORMAT)
+_WHERE: Final = QueryParameter(
+    "where",
+    "A condition on scenarios' metadata such as `grade=7`; all of several hold.",
+    {"type": "array", "items": {"type": "string", "minLength": 1}},
+)
+_OPTIONS: Final = (PROFILE, MODELS, DIMENSION, _WHERE, _TABLE, _FORMAT)
 
 
 def endpoints(store: RunStore) -> list[ApiEndpoint]:
@@ -54,10 +60,11 @@ def endpoints(store: RunStore) -> list[ApiEndpoint]:
         profile = chosen_profile(request)
         experiment = await experiment_of(store, chosen_experiment(request))
         models, dimension = chosen_models(request), chosen_name(request, "dimension")
+        where = written_conditions(filter(None, request.query_params.getlist("where")))
         # Before the answer begins: a stream cannot refuse.
-        chosen = chosen_runs(experiment, models=models, dimension=dimension)
+        chosen = chosen_runs(experiment, models=models, dimension=dimension, where=where)
         table = await open_table(what, store, chosen, profile)
-        name = file_name(experiment, what, output, is_whole=not models and dimension is None)
+        name = file_name(experiment, what, output, is_whole=not (models or dimension or where))
         command = _command(request, experiment, name)
         try:
             check_format(output)

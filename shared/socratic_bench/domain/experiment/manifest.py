@@ -345,7 +345,10 @@ class Manifest(BaseModel):
 
     def _conditions(self) -> dict[str, Any]:
         conditions = self.model_dump(
-            mode="json", include={"scenarios", "system_prompt", "parameters", "profile"}
+            mode="json",
+            include={"scenarios", "system_prompt", "parameters", "profile"},
+            # No tutor sees metadata: a corrected one starts no other experiment.
+            exclude={"scenarios": {"__all__": {"metadata"}}},
         )
         for name, each in (("grader", self.use_llm_exploratory), ("student", self.student)):
             if each is not None:

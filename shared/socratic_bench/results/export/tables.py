@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.ports.stores.responses import Responses
@@ -15,6 +17,7 @@ from socratic_bench.results.export.records import (
     SCENARIO_COLUMNS,
     TURN_COLUMNS,
     ExportColumn,
+    Kind,
     Record,
     response_columns,
     response_records,
@@ -53,7 +56,54 @@ async def open_table(
     """
     if profile is not None:
         await scored_by(store, [chosen.experiment.experiment_id], profile)
-    return TABLES[what](store, chosen, profile)
+    return _with_metadata(TABLES[what](store, chosen, profile), chosen.experiment)
+
+
+METADATA: Final = "metadata_"
+"""What the name of a column with scenarios' metadata begins with."""
+
+_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?")
+_TYPES: Final[Mapping[Kind, Callable[[str], str | int | float]]] = {
+    Kind.TEXT: str,
+    Kind.INTEGER: int,
+    Kind.NUMBER: float,
+}
+
+
+def _with_metadata(table: Table, experiment: Experiment) -> Table:
+    """Return a table with a column for each field of its scenarios' metadata, after all others.
+
+    A column whose texts are all numbers holds numbers; an ordinal with zeros before it is a text.
+    """
+    by_scenario = {each.id: each.metadata for each in experiment.manifest.scenarios}
+    names = dict.fromkeys(name for each in by_scenario.values() for name in each)
+    if not names:
+        return table
+    kinds = {
+        name: _kind_of([each[name] for each in by_scenario.values() if name in each])
+        for name in names
+    }
+    values = {
+        id_: {
+            METADATA + name: _TYPES[kind](metadata[name]) if name in metadata else None
+            for name, kind in kinds.items()
+        }
+        for id_, metadata in by_scenario.items()
+    }
+
+    async def read() -> AsyncIterator[list[Record]]:
+        async for records in table.read():
+            yield [{**each, **values[each["scenario_id"]]} for each in records]
+
+    columns = (ExportColumn(METADATA + name, kind) for name, kind in kinds.items())
+    return Table((*table.columns, *columns), read)
+
+
+def _kind_of(texts: Sequence[str]) -> Kind:
+    if all(map(_INTEGER.fullmatch, texts)):
+        return Kind.INTEGER
+    return Kind.NUMBER if all(map(_NUMBER.fullmatch, texts)) else Kind.TEXT
 
 
 def _responses(store: ExportStore, chosen: ChosenRuns, profile: str | None) -> Table:

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.run import RunFailure
 from socratic_bench.domain.scenario import Scenario
+from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.results.export.formats import Written, file_pieces
@@ -170,3 +172,32 @@ async def test_an_experiment_without_pressures_has_the_columns_of_before(store: 
 
 async def records_of(table: Table) -> list[Record]:
     return [each async for records in table.read() for each in records]
+
+
+async def test_metadata_stand_at_the_end_with_numbers_as_numbers(store: Store) -> None:
+    noted = [{"grade": "7", "code": "07"}, {"grade": "8", "share": "0.5"}, {}]
+    plain = an_experiment(models=1, scenarios=3, repeats=1)
+    scenarios = [
+        each.model_copy(update={"metadata": metadata})
+        for each, metadata in zip(plain.manifest.scenarios, noted, strict=True)
+    ]
+    manifest = plain.manifest.model_copy(update={"scenarios": tuple(scenarios)})
+    experiment = plain.model_copy(update={"manifest": manifest})
+    await store.register(experiment)
+    await store.record([a_response(run, ODD) for run in experiment.runs()], [None] * 3)
+    names = ["metadata_grade", "metadata_code", "metadata_share"]
+    for what in ("responses", "turns", "scenarios"):
+        table = await open_table(what, store, chosen_runs(experiment))
+        records = await records_of(table)
+        assert [column.name for column in table.columns][-3:] == names
+        assert [[each[name] for name in names] for each in records] == [
+            [7, "07", None],
+            [8, None, 0.5],
+            [None, None, None],
+        ]
+    [one] = await records_of(
+        await open_table("turns", store, chosen_runs(experiment, where=[("grade", "8")]))
+    )
+    assert one["scenario_id"] == scenarios[1].id
+    with pytest.raises(InvalidInput, match="grade: the experiment has no grade '9'; there are"):
+        chosen_runs(experiment, where=[("grade", "9")])
