@@ -12,6 +12,7 @@ from itertools import chain
 from typing import IO, Any, Final, NoReturn
 
 from socratic_bench.errors import InvalidInput
+from socratic_bench.planning.config_file.tables import CsvTable, separator_of
 from socratic_cli.reading.conversations import is_dialogue, spoken_in
 from socratic_cli.reading.foreign_files import (
     refuse_binary,
@@ -211,10 +212,8 @@ def _separator(name: str, first: str) -> str | None:
     The name tells, or a heading that names a text column and others.
     """
     ending = name.lower()[-4:]
-    if ending == ".tsv":
-        return "\t"
-    if ending == ".csv":
-        return ";" if ";" in first and "," not in first else ","
+    if ending in {".csv", ".tsv"}:
+        return separator_of(name, first)
     for separator in _SEPARATORS:
         columns = first.strip().split(separator)
         if len(columns) > 1 and all(map(_COLUMN.fullmatch, columns)):
@@ -335,9 +334,6 @@ def _parsed(number: int, place: str, line: str) -> Entry:
     return record_entry(number, place, record)
 
 
-LONGEST_FIELD: Final = 8_000_000
-"""The most characters of a field of a table: as many as a runner takes of a reply."""
-
 _KEPT: Final = frozenset({*TEXT_KEYS, "content", "error"})
 """Fields whose null says more than their absence."""
 
@@ -356,10 +352,9 @@ def record_entry(number: int, place: str, record: object) -> Entry:
 
 def _rows(name: str, lines: Iterable[bytes], separator: str) -> Iterator[Entry]:
     """Read the rows of a table, whose header names the columns."""
-    csv.field_size_limit(LONGEST_FIELD)
-    rows = csv.DictReader(_decoded(name, lines), strict=True, delimiter=separator)
     try:
-        columns = [column.strip() for column in rows.fieldnames or ()]
+        table = CsvTable(_decoded(name, lines), separator)
+        columns = table.columns
         if not set(columns) & set(TEXT_KEYS):
             columns = [column.lower() for column in columns]  # as spreadsheets begin a heading
         if not set(columns) & set(TEXT_KEYS):
@@ -367,19 +362,21 @@ def _rows(name: str, lines: Iterable[bytes], separator: str) -> Iterator[Entry]:
             raise InvalidInput(
                 f"{name}: needs a column `text`, `response` or `output`; {keys_named(columns)}"
             )
-        rows.fieldnames = columns
-        for number, row in enumerate(rows, start=1):
+        table.columns = columns
+        for number, row in enumerate(table.rows(), start=1):
+            if row.problem is not None:
+                raise InvalidInput(f"{name} line {row.line}: {row.problem}")
             if number == 1:
-                refuse_foreign_record(name, row)
-            yield _row(number, f"{name} row {number}", row)
+                refuse_foreign_record(name, row.cells)
+            yield _row(number, f"{name} row {number}", row.cells)
     except csv.Error as error:
-        raise InvalidInput(f"{name} line {rows.reader.line_num}: not valid CSV: {error}") from None
+        raise InvalidInput(f"{name} line 1: not valid CSV: {error}") from None
 
 
-def _row(number: int, place: str, row: Mapping[Any, Any]) -> Entry:
-    record = {key: value for key, value in row.items() if key and value}
-    record |= {key: row[key] or "" for key in TEXT_KEYS if key in row}
-    record |= {key: row[key] or "" for key in SPEAKER_FIELDS & row.keys()}
+def _row(number: int, place: str, row: Mapping[str, str]) -> Entry:
+    record: dict[str, Any] = {key: value for key, value in row.items() if value}
+    record |= {key: row[key] for key in TEXT_KEYS if key in row}
+    record |= {key: row[key] for key in SPEAKER_FIELDS & row.keys()}
     for key in _NUMBERS:
         if key in record:
             try:
