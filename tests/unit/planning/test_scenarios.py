@@ -1,6 +1,7 @@
 """Scenarios come from the pack, from the configuration itself, or from a file beside it."""
 
 import json
+import sys
 
 import pytest
 
@@ -118,8 +119,11 @@ def test_every_broken_line_of_a_file_is_told_at_once(tmp_path):
         'mine.jsonl line 2, column 47: not valid JSON: expected value, not "}"',
         "mine.jsonl line 3, prompt: must be text, not 4: put it in quotes",
         'mine.jsonl line 5, id: scenario "mine" is listed more than once',
-        "mine.jsonl line 6, prompt: is missing, and its id is not in socratic-15",
-        "mine.jsonl line 6, promt: unknown field; did you mean `prompt`?",
+        (
+            "mine.jsonl line 6, promt: unknown column; did you mean `prompt`? `{file: …}` keeps it "
+            "as metadata"
+        ),
+        'mine.jsonl line 6, prompt: is missing, and "c" is not in socratic-15',
         (
             "mine.jsonl line 7: must be a pack, the id of a scenario of socratic-15, or a mapping "
             "with `id`, `dimension` and `prompt`, not 3"
@@ -157,3 +161,105 @@ def test_a_file_that_cannot_be_read_is_told_where_it_is_named(tmp_path):
     assert mistakes_of(config_with("nobody.yaml"), "benchmark", tmp_path) == [
         f'{place}: "nobody.yaml" in {tmp_path}: there is no such file'
     ]
+
+
+TABLE = """\
+question,subject,grade,source
+Is 91 prime?,math,07,"Book, p. 3"
+"Why is the sky blue?
+Really?",physics,8,
+,,,
+Is 91 prime?,math,8
+"""
+
+
+def scenarios_of(written: object, folder) -> tuple[Scenario, ...]:
+    return config_of(config_with(written), base_folder=folder).manifest.scenarios
+
+
+def test_a_table_makes_a_scenario_of_each_row_and_metadata_of_the_other_columns(tmp_path):
+    (tmp_path / "q.csv").write_text(TABLE)
+    first, second, third = scenarios_of("q.csv", tmp_path)
+    assert (first.prompt, first.dimension) == ("Is 91 prime?", "math")
+    assert first.metadata == {"grade": "07", "source": "Book, p. 3"}
+    assert second.prompt == "Why is the sky blue?\nReally?"
+    assert (second.metadata, third.metadata) == ({"grade": "8"}, {"grade": "8"})
+    assert third.id == f"{first.id}-2"
+
+
+def test_the_id_of_a_row_stays_wherever_the_row_stands(tmp_path):
+    (tmp_path / "q.csv").write_text(TABLE)
+    (tmp_path / "r.tsv").write_text("grade\tQuestion\tTopic\n1\tA?\tx\n1\tIs 91 prime?\tmath\n")
+    first, *_ = scenarios_of("q.csv", tmp_path)
+    *_, last = scenarios_of("r.tsv", tmp_path)
+    assert last.id == first.id == "is-91-prime-454c93b6"
+
+
+def test_a_map_names_columns_and_templates_of_a_table_among_other_scenarios(tmp_path):
+    (tmp_path / "q.csv").write_text('n;frage;kontext;mehr\n1;Wie?;Ein Baum;["Und?", "Nun?"]\n')
+    table = {"file": "q.csv", "id": "n", "prompt": "{{ kontext }}. {{frage}}", "follow_ups": "mehr"}
+    mine, row = scenarios_of([MINE, table], tmp_path)
+    assert (mine.id, row.id, row.dimension) == ("mine", "1", "all")
+    assert row.student_messages == ("Ein Baum. Wie?", "Und?", "Nun?")
+
+
+def test_parquet_is_a_table_as_well(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {"id": [1, 2], "input": ["A?", None], "level": [4, 5], "tags": [["x"], []]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "q.parquet")
+    table = {"file": "q.parquet", "prompt": "input"}
+    assert mistakes_of(config_with(table), "benchmark", tmp_path) == [
+        "q.parquet, row 2.prompt: must not be empty"
+    ]
+    columns["input"] = ["A?", "B?"]
+    parquet.write_table(pyarrow.table(columns), tmp_path / "q.parquet")
+    first, _ = scenarios_of("q.parquet", tmp_path)
+    assert first.metadata == {"level": "4", "tags": '["x"]'}
+
+
+def test_a_bad_row_hides_no_other(tmp_path):
+    rows = ["question,topic", "A?,t", '"bad"q,t', ",t", "B?,t,5", "C?,", '"open,t', "D?,t"]
+    (tmp_path / "q.csv").write_text("\n".join(rows))
+    assert mistakes_of(config_with("q.csv"), "benchmark", tmp_path) == [
+        "q.csv line 3: not valid CSV: ',' expected after '\"'",
+        "q.csv line 4, question: must not be empty",
+        (
+            "q.csv line 5: has 3 cells, and the heading 2: put a text that holds the separator "
+            "into quotes"
+        ),
+        "q.csv line 6, dimension: is missing",
+        "q.csv line 7: not valid CSV: a quotation mark opens here, and none closes it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "heading", "mistake"),
+    [
+        ("q.csv", "a,b", "add the column of the question, such as `prompt: a`; the columns are "),
+        ("q.csv", "a,a", "the heading has \"a\" more than once: rename one of them"),
+        ("q.csv", "input,problem", "may both be the prompt: say which, such as `prompt: input`"),
+        ({"file": "q.csv", "prompt": "{{questoin}}"}, "question,b", "did you mean \"question\"?"),
+        ({"file": "q.csv", "split": "a"}, "question,b", "scenarios.split: unknown field"),
+        ("q.xlsx", "", "is a workbook: save the sheet with the questions as CSV"),
+        ({"file": "q.txt"}, "", "is no table: its name must end in .jsonl, .csv, .tsv, .parquet"),
+        ({"dataset": "q"}, "", "needs datasets, which is not installed; run: pip install datasets"),
+    ],
+)  # fmt: skip
+def test_a_table_that_cannot_be_read_is_one_mistake(
+    tmp_path, monkeypatch, written, heading, mistake
+):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    (tmp_path / "q.csv").write_text(f"{heading}\n1,2\n3,4\n")
+    (found,) = mistakes_of(config_with(written), "benchmark", tmp_path)
+    assert mistake in found
+
+
+def test_metadata_starts_no_other_experiment_and_asks_nothing_again(tmp_path):
+    (tmp_path / "q.csv").write_text(TABLE)
+    before = config_of(config_with("q.csv"), base_folder=tmp_path)
+    (tmp_path / "q.csv").write_text(TABLE.replace("Book", "Page"))
+    after = config_of(config_with("q.csv"), base_folder=tmp_path)
+    assert before.manifest != after.manifest
+    assert before.manifest.manifest_id == after.manifest.manifest_id
+    assert before.manifest.conditions_id == after.manifest.conditions_id

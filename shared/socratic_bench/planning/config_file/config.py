@@ -45,6 +45,7 @@ from socratic_bench.planning.config_file.model_selection import (
 )
 from socratic_bench.planning.config_file.predecessor import Predecessor, is_predecessor
 from socratic_bench.planning.config_file.scenario_selection import ScenarioSelection
+from socratic_bench.planning.config_file.scenario_tables import table_schemas
 from socratic_bench.planning.config_file.source import (
     Mistakes,
     Node,
@@ -382,13 +383,14 @@ def config_schema() -> dict[str, Any]:
     types["Student"]["properties"]["model"] = model
     # A scenario of the pack is named by its id, alone or with other fields.
     types["Scenario"]["required"] = ["id"]
-    scenario = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/Scenario"}]}
+    scenario = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/Scenario"}, *table_schemas()]}
     properties = {
         "models": {"type": "array", "items": model, "minItems": 1},
         "scenarios": {
             "anyOf": [
                 {"type": "string", "description": "The name of a pack, or the path of a file."},
                 {"type": "array", "items": scenario, "minItems": 1},
+                *table_schemas(),
             ]
         },
         "use_llm_exploratory": {"anyOf": [{"$ref": "#/$defs/Grader"}, {"type": "null"}]},

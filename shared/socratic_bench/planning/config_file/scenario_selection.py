@@ -22,10 +22,11 @@ from socratic_bench.domain.identifiers import content_name
 from socratic_bench.domain.scenario import Name, Scenario
 from socratic_bench.errors import BrokenPlugin, InvalidConfig, InvalidInput, Mistake
 from socratic_bench.invalid_values import close_match, mistakes_in, shown
-from socratic_bench.planning.config_file.documents import (
-    parse_document,
-    parse_json_lines,
-    read_text,
+from socratic_bench.planning.config_file.documents import parse_document, read_text
+from socratic_bench.planning.config_file.scenario_tables import (
+    SUFFIXES,
+    ScenarioTables,
+    is_table,
 )
 from socratic_bench.planning.config_file.source import (
     Mistakes,
@@ -137,7 +138,8 @@ def _read(folder: Traversable, name: str) -> ScenarioPack:
     return ScenarioPack.model_validate(yaml.load(text, _SafeLoader))  # noqa: S506
 
 
-_FILE_SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
+_FILE_SUFFIXES = (".yaml", ".yml", ".json", *SUFFIXES)
+_WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
 _FILE_FIELDS = ("scenarios", "pack", "version")
 
 
@@ -159,15 +161,29 @@ class ScenarioSelection:
         if node is None:
             return Node(root.place, DEFAULT_PACK)
         if isinstance(node.value, list):
-            return node
+            expanded = [self._expanded(each) for each in node.value]
+            return Node(node.place, [each for several in expanded for each in several])
         if isinstance(node.value, str):
             return self._named(node, node.value)
+        if is_table(node):
+            return self._table(node)
         problem = (
-            "must be the name of a pack, a list of scenarios or the path of a scenario file, "
-            f"not {shown(node.plain())}"
+            "must be the name of a pack, a list of scenarios, the path of a scenario file, or a "
+            f"mapping with `file` or `dataset`, not {shown(node.plain())}"
         )
         self.mistakes.add(node.place, problem)
         return None
+
+    def _expanded(self, entry: Node) -> list[Node]:
+        """Return an entry of a list, or the scenarios of the table that it names."""
+        if not is_table(entry):
+            return [entry]
+        table = self._table(entry)
+        return table.value if table is not None and isinstance(table.value, list) else []
+
+    def _table(self, node: Node) -> Node | None:
+        scenarios = ScenarioTables(self.base_folder, self.mistakes).scenarios(node)
+        return None if scenarios is None else Node(node.place, scenarios)
 
     def read(self, node: Node) -> tuple[Scenario, ...]:
         """Return the scenarios of a pack or a list; note mistakes and leave out wrong scenarios."""
@@ -185,8 +201,14 @@ class ScenarioSelection:
     def _named(self, node: Node, name: str) -> Node | None:
         if is_built_in(name):
             return node
-        if PurePath(name).suffix.lower() in _FILE_SUFFIXES:
+        suffix = PurePath(name).suffix.lower()
+        if suffix in SUFFIXES:
+            return self._table(node)
+        if suffix in _FILE_SUFFIXES:
             return self._from_file(node, name)
+        if suffix in _WORKBOOKS:
+            self.mistakes.add(node.place, "is a workbook: save the sheet with the questions as CSV")
+            return None
         if name in known_packs():
             return node
         problem = (
@@ -207,8 +229,6 @@ class ScenarioSelection:
             folder = self.base_folder.absolute()
             self.mistakes.add(node.place, f"{shown(name)} in {folder}: {error}")
             return None
-        if name.lower().endswith(".jsonl"):
-            return Node(node.place, list(parse_json_lines(text, name, self.mistakes)))
         try:
             document = parse_document(text, name, self.mistakes)
         except Unreadable as error:

@@ -179,8 +179,8 @@ IN_SCENARIOS = [
     (
         "scenarios: 3",
         (
-            "line 2, scenarios: must be the name of a pack, a list of scenarios or the "
-            "path of a scenario file, not 3"
+            "line 2, scenarios: must be the name of a pack, a list of scenarios, the "
+            "path of a scenario file, or a mapping with `file` or `dataset`, not 3"
         ),
     ),
     ("scenarios: []", "line 2, scenarios: must name at least one scenario"),
@@ -189,7 +189,7 @@ IN_SCENARIOS = [
         (
             'line 2, scenarios: "socratic-16" is neither a scenario pack (there are '
             "hollow-3, pressure-24, pressure-48, socratic-15) nor the path of a file that ends in "
-            ".yaml, .yml, .json, .jsonl"
+            ".yaml, .yml, .json, .jsonl, .csv, .tsv, .parquet"
         ),
     ),
     (
