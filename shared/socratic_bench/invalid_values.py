@@ -171,7 +171,7 @@ def likely(name: str, known: Iterable[str]) -> str:
 
 
 def _fields_at(kind: type[BaseModel], steps: Iterable[str | int]) -> Collection[str]:
-    """Return the fields of the type that these steps lead to."""
+    """Return the fields of the type that these steps lead to, without its `unwritten` ones."""
     for step in steps:
         if isinstance(step, str):
             annotation = kind.model_fields[step].annotation
@@ -180,7 +180,8 @@ def _fields_at(kind: type[BaseModel], steps: Iterable[str | int]) -> Collection[
                 for choice in (annotation, *get_args(annotation))
                 if isinstance(choice, type) and issubclass(choice, BaseModel)
             )
-    return kind.model_fields
+    unwritten: Collection[str] = getattr(kind, "unwritten", ())
+    return [name for name in kind.model_fields if name not in unwritten]
 
 
 def shown(value: JsonValue) -> str:

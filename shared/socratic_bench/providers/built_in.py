@@ -93,7 +93,7 @@ class HttpOptions(Options):
 
     def name_at_service(self, model: TutorModel) -> str:
         """Return the model's name in requests."""
-        return self.model or model.id.partition("/")[2]
+        return self.model or model.name_at_provider
 
 
 HEADER_VALUE: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,498}[\x21-\x7e])?")

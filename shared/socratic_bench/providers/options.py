@@ -67,7 +67,7 @@ def known_name(model: TutorModel, names: tuple[str, ...]) -> str:
 
     Raises InvalidInput if `names` does not have it.
     """
-    name = model.id.partition("/")[2].partition(LABEL)[0]
+    name = model.name_at_provider.partition(LABEL)[0]
     if name not in names:
         known = ", ".join(f"{model.provider}/{other}" for other in names)
         raise InvalidInput(f"unknown model {model.id}; the models are {known}")

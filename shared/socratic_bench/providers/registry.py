@@ -97,7 +97,7 @@ def account_scope(model: TutorModel) -> str:
     """Return the name that an account's limits apply to: of model, address and key."""
     spec = _known(model.provider)
     where = None if spec is None else spec.destination(model)
-    scope = model.id if where is None else f"{model.id} at {where.url}"
+    scope = model.own_id if where is None else f"{model.own_id} at {where.url}"
     return scope if model.endpoint is None else f"{scope} as {model.endpoint}"
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
@@ -87,10 +87,16 @@ class Limits(BaseModel):
     fails."""
 
 
+PROMPT_NAME: Final = r"^[\w.-]{1,60}$"
+"""The names of prompts."""
+
+
 class TutorModel(BaseModel):
     """One model under test."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    unwritten: ClassVar[frozenset[str]] = frozenset({"prompt"})
+    """The fields that no configuration has: it says them elsewhere."""
 
     id: Annotated[Name, Field(pattern=r"^[a-z0-9_-]+/[^\s\x00]([^\n\x00]*[^\s\x00])?$")]
     """`provider/name`."""
@@ -120,6 +126,14 @@ class TutorModel(BaseModel):
     ] = OwnParameters()
     """The sampling parameters of this model, in place of the plan's."""
 
+    prompt: Annotated[
+        str | None,
+        # An older version reads only plans without this field.
+        Field(pattern=PROMPT_NAME, exclude_if=lambda prompt: prompt is None),
+    ] = None
+    """The name of its system prompt among the `prompts` of a configuration, which asks each model
+    under each of them; its id ends with it. None: it has no such name."""
+
     price: Price | None = None
     """None: unknown, which is not zero."""
 
@@ -136,6 +150,21 @@ class TutorModel(BaseModel):
     def display_name(self) -> str:
         return self.name or self.id
 
+    @property
+    def own_id(self) -> str:
+        """The id without the name of its prompt: equal ones are one model of the provider."""
+        return self.id if self.prompt is None else self.id.removesuffix(f"@{self.prompt}")
+
+    @property
+    def name_at_provider(self) -> str:
+        """The part of its own id after the slash."""
+        return self.own_id.partition("/")[2]
+
+    def under(self, prompt: str, text: str) -> TutorModel:
+        """Return this model under a prompt of this name, as a model of its own."""
+        named = {"id": f"{self.id}@{prompt}", "name": self.name and f"{self.name}@{prompt}"}
+        return self.model_copy(update={**named, "prompt": prompt, "system_prompt": text})
+
     def identity(self) -> dict[str, Any]:
         """The fields that decide about responses: without price, limits and display name."""
         prompt = {} if self.system_prompt is None else {"system_prompt": self.system_prompt}
@@ -145,6 +174,8 @@ class TutorModel(BaseModel):
     def address(self) -> dict[str, Any]:
         """The model with its endpoint and options, without its system prompt."""
         named = {} if self.endpoint is None else {"endpoint": self.endpoint}
+        # A version that does not know prompts would call the provider by the id.
+        named |= {} if self.prompt is None else {"prompt": self.prompt}
         return {"id": self.id, "options": self.options, "base_url": self.base_url, **named}
 
 

@@ -77,7 +77,13 @@ class Changes:
         self, models: tuple[TutorModel, ...], mistakes: Mistakes
     ) -> tuple[TutorModel, ...]:
         """Return the chosen ones of these models; note a name that none of them has."""
-        return _kept(models, self.models, lambda each: (each.id, each.name), "model", mistakes)
+        return _kept(
+            models,
+            self.models,
+            lambda each: (each.id, each.own_id, each.display_name),
+            "model",
+            mistakes,
+        )
 
     def kept_scenarios(
         self, scenarios: tuple[Scenario, ...], mistakes: Mistakes
@@ -112,7 +118,7 @@ def part_kept(counts: Iterable[tuple[int, int, str]]) -> str | None:
 def _kept(
     entries: tuple[Entry, ...],
     wanted: Sequence[str],
-    names: Callable[[Entry], tuple[str, str]],
+    names: Callable[[Entry], tuple[str, ...]],
     what: str,
     mistakes: Mistakes,
 ) -> tuple[Entry, ...]:

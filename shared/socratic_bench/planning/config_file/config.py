@@ -18,6 +18,7 @@ from pydantic import BaseModel, create_model
 from pydantic.json_schema import models_json_schema
 
 from socratic_bench.domain.experiment.manifest import (
+    PROMPT_NAME,
     Experiment,
     Grader,
     Manifest,
@@ -34,8 +35,10 @@ from socratic_bench.planning.config_file.documents import parse_document, read_t
 from socratic_bench.planning.config_file.model_selection import (
     GRADER,
     LENGTH,
+    PROMPTS,
     SAME,
     STUDENT,
+    SYSTEM_PROMPT,
     Length,
     ModelSelection,
     PromptFiles,
@@ -72,7 +75,7 @@ _PLAN_FIELDS = {
 """The fields of a plan but the pin, which the store writes (D-025), and the weightings, whose names
 follow from `weights`."""
 
-_FIELDS = (*_PLAN_FIELDS, "occasion", LENGTH, WEIGHTS)
+_FIELDS = (*_PLAN_FIELDS, PROMPTS, "occasion", LENGTH, WEIGHTS)
 
 _OTHERS: dict[str, Any] = {
     name: (field.annotation, field)
@@ -317,7 +320,9 @@ def _scenarios(
 
 def _check_names(root: Node, mistakes: Mistakes) -> None:
     for name, node in (root.fields or {}).items():
-        if name not in _FIELDS:
+        if name == "prompt" and node.fields is None:
+            mistakes.add(node.place, unknown_field(name, (SYSTEM_PROMPT,)))
+        elif name not in _FIELDS:
             mistakes.add(node.place, unknown_field(name, _FIELDS))
 
 
@@ -377,6 +382,7 @@ def config_schema() -> dict[str, Any]:
     settings["properties"]["system_prompt"] = _PROMPT
     none = {"anyOf": [*_PROMPT["anyOf"], {"type": "null"}]}
     types["TutorModel"]["properties"]["system_prompt"] = _PROMPT | none
+    del types["TutorModel"]["properties"]["prompt"]
     named = {"type": "string", "description": "`provider/name`"}
     model = {"anyOf": [named, {"$ref": "#/$defs/TutorModel"}]}
     types["Grader"]["properties"]["model"] = model
@@ -392,6 +398,12 @@ def config_schema() -> dict[str, Any]:
                 {"type": "array", "items": scenario, "minItems": 1},
                 *table_schemas(),
             ]
+        },
+        PROMPTS: {
+            "type": "object",
+            "patternProperties": {PROMPT_NAME: _PROMPT},
+            "additionalProperties": False,
+            "minProperties": 1,
         },
         "use_llm_exploratory": {"anyOf": [{"$ref": "#/$defs/Grader"}, {"type": "null"}]},
         "student": {"anyOf": [{"$ref": "#/$defs/Student"}, {"type": "null"}]},

@@ -6,14 +6,20 @@ becomes part of the plan, which then does not need the file.
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
-from socratic_bench.domain.experiment.manifest import Grader, Student, TutorModel
-from socratic_bench.domain.scenario import Scenario
+from socratic_bench.domain.experiment.manifest import (
+    PROMPT_NAME,
+    Grader,
+    Student,
+    TutorModel,
+)
+from socratic_bench.domain.scenario import LONGEST_NAME, Scenario
 from socratic_bench.domain.student import unplayable
 from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProfile, UnknownProvider
 from socratic_bench.invalid_values import quoted, shown
@@ -30,12 +36,13 @@ from socratic_bench.scoring.profile import CANONICAL, SAME_RULER
 from socratic_bench.scoring.profiles import needs_grade, profile_named
 from socratic_bench.scoring.weighted_profile import is_weighted, stored_profile
 
-FIELD: Final = "system_prompt"
+SYSTEM_PROMPT: Final = "system_prompt"
+PROMPTS: Final = "prompts"
 
 LARGEST_PROMPT: Final = 100_000
 """Bytes of the file of a prompt at most."""
 
-_FORM: Final = f"`{FIELD}: {{file: prompts/tutor.txt}}`"
+_FORM: Final = f"`{SYSTEM_PROMPT}: {{file: prompts/tutor.txt}}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +56,24 @@ class PromptFiles:
 
     def written_out(self, node: Node) -> Node:
         """Return a mapping with its prompt as text, or with a mistake and without the prompt."""
-        prompt = node.entry(FIELD)
+        prompt = node.entry(SYSTEM_PROMPT)
         if node.fields is None or prompt is None:
             return node
         fields = dict(node.fields)
+        text = self.text(prompt)
+        if text is None:
+            del fields[SYSTEM_PROMPT]
+        else:
+            fields[SYSTEM_PROMPT] = text
+        return node.with_fields(fields)
+
+    def text(self, prompt: Node) -> Node | None:
+        """Return a prompt as text; None after a mistake."""
         try:
-            fields[FIELD] = self._text(prompt)
+            return self._text(prompt)
         except InvalidInput as error:
             self.mistakes.add(prompt.place, str(error))
-            del fields[FIELD]
-        return node.with_fields(fields)
+            return None
 
     def _text(self, prompt: Node) -> Node:
         if isinstance(prompt.value, str) and prompt.value.startswith("file:"):
@@ -130,14 +145,15 @@ class ModelSelection:
             self.mistakes.add(node.place, "must name at least one model")
         models: dict[str, TutorModel] = {}
         shown_as: dict[str, str] = {}
+        prompts = self._prompts(root)
         for entry in map(self._mapping, node.value):
             model = entry and self.model(entry)
             if not entry or not model:
                 continue
-            if model.id in models:
+            if model.id in models or any(each.own_id == model.id for each in models.values()):
                 problem = f"model {shown(model.id)} is listed more than once"
                 self.mistakes.add(entry.place_of(("id",)), problem)
-            models[model.id] = model
+            models |= self._under_each(model, prompts, entry)
             # Tables show the name alone: two rows of one name cannot be told apart.
             twin = shown_as.setdefault(_as_seen(model.display_name), model.id)
             if twin != model.id:
@@ -147,6 +163,52 @@ class ModelSelection:
                 )
                 self.mistakes.add(entry.place_of(("name",)), problem)
         return tuple(models.values())
+
+    def _prompts(self, root: Node) -> dict[str, str]:
+        """Return the text of each of `prompts`, by name; note mistakes and leave out wrong ones."""
+        node = root.entry(PROMPTS)
+        if node is None:
+            return {}
+        if not node.fields:
+            problem = f"must be a mapping of names to prompts, not {shown(node.plain())}"
+            self.mistakes.add(node.place, problem)
+            return {}
+        if (other := root.entry(SYSTEM_PROMPT)) is not None:
+            self.mistakes.add(other.place, f"is no prompt of a model: make it one of `{PROMPTS}`")
+        prompts: dict[str, str] = {}
+        for name, prompt in node.fields.items():
+            text = self.prompts.text(prompt)
+            if not re.fullmatch(PROMPT_NAME, name):
+                problem = "the name of a prompt has letters, digits, dots and hyphens alone"
+                self.mistakes.add(prompt.place, problem)
+            elif text is not None and not isinstance(text.value, str):
+                problem = f"must be text, not {shown(text.plain())}"
+                self.mistakes.add(prompt.place, problem)
+            elif text is not None and text.value in prompts.values():
+                self.mistakes.add(prompt.place, "has the words of another prompt")
+            elif text is not None:
+                prompts[name] = str(text.value)
+        return prompts
+
+    def _under_each(
+        self, model: TutorModel, prompts: Mapping[str, str], entry: Node
+    ) -> dict[str, TutorModel]:
+        """Return a model by its id, or as a model of its own under each of the prompts."""
+        if not prompts:
+            return {model.id: model}
+        if model.system_prompt is not None:
+            problem = f"is a prompt beside those of `{PROMPTS}`: leave out one of them"
+            self.mistakes.add(entry.place_of((SYSTEM_PROMPT,)), problem)
+        if model.provider == "replay":
+            self.mistakes.add(entry.place, "has recorded answers, which heed no prompt")
+        under = [model.under(name, text) for name, text in prompts.items()]
+        if len(max(under, key=lambda each: len(each.id)).id) > LONGEST_NAME:
+            problem = f"is longer than {LONGEST_NAME} characters with the name of a prompt"
+            self.mistakes.add(entry.place_of(("id",)), problem)
+        key_variable = self.key_variables.pop(model.id, None)
+        if key_variable is not None:
+            self.key_variables.update((each.id, key_variable) for each in under)
+        return {each.id: each for each in under}
 
     def _mapping(self, entry: Node) -> Node | None:
         if isinstance(entry.value, str):
@@ -159,6 +221,9 @@ class ModelSelection:
 
     def model(self, entry: Node) -> TutorModel | None:
         """Return one model, checked; None after a mistake."""
+        if (named := entry.entry("prompt")) is not None:
+            self.mistakes.add(named.place, f"unknown field; did you mean `{SYSTEM_PROMPT}`?")
+            return None
         model = validate(TutorModel, self.prompts.written_out(entry), self.mistakes)
         if model is None:
             return None
@@ -266,7 +331,7 @@ def _cannot_grade(model: TutorModel) -> str | None:
 
 
 def _cannot_play(model: TutorModel) -> str | None:
-    name = model.id.partition("/")[2].partition(LABEL)[0]
+    name = model.name_at_provider.partition(LABEL)[0]
     if is_reference(model) and name not in REFERENCE_STUDENTS:
         return f"{model.id} answers as a tutor; reference/student plays a student"
     return None

@@ -152,7 +152,7 @@ def notes_beside(
     if is_reference(model):
         return tuple(_notes_of_answers(answers))
     real = [each for other, each in others if not is_reference(other)]
-    notes = _notes(model.id, answers, real)
+    notes = _notes(model.own_id, answers, real)
     if profile == SAME_RULER:
         notes = (note for note in notes if note.name not in LENGTHS)
     return tuple(notes)

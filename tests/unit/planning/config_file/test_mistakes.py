@@ -110,7 +110,7 @@ BESIDE_MODELS = [
             "line 2, colour: unknown field; there are `models`, `scenarios`, "
             "`system_prompt`, `parameters`, `repeats`, `profile`, "
             "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, "
-            "`name`, `notes`, `occasion`, `length`, `weights`"
+            "`name`, `notes`, `prompts`, `occasion`, `length`, `weights`"
         ),
     ),
     (
@@ -119,7 +119,7 @@ BESIDE_MODELS = [
             "line 2, judge: unknown field; there are `models`, `scenarios`, "
             "`system_prompt`, `parameters`, `repeats`, `profile`, "
             "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, "
-            "`name`, `notes`, `occasion`, `length`, `weights`"
+            "`name`, `notes`, `prompts`, `occasion`, `length`, `weights`"
         ),
     ),
     ("name: ' x'", 'line 2, name: must be one line without spaces at its ends, not " x"'),
@@ -170,7 +170,7 @@ BESIDE_MODELS = [
             'line 2, ["a\\nb"]: unknown field; there are `models`, `scenarios`, '
             "`system_prompt`, `parameters`, `repeats`, `profile`, "
             "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, "
-            "`name`, `notes`, `occasion`, `length`, `weights`"
+            "`name`, `notes`, `prompts`, `occasion`, `length`, `weights`"
         ),
     ),
 ]

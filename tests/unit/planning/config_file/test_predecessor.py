@@ -197,7 +197,7 @@ def test_the_fields_of_the_predecessor_are_unknown_where_no_model_has_a_model_id
             "benchmark.yaml line 2, weekly_schedule: unknown field; there are `models`, "
             "`scenarios`, `system_prompt`, `parameters`, `repeats`, `profile`, "
             "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, `name`, `notes`, "
-            "`occasion`, `length`, `weights`"
+            "`prompts`, `occasion`, `length`, `weights`"
         ),
     ]
 

@@ -6,8 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from socratic_bench.domain.experiment.manifest import Limits, Manifest, TutorModel
+from socratic_bench.planning.config_file.changes import Changes
+from socratic_bench.planning.config_file.config import parse_config
 from socratic_bench.planning.config_file.model_selection import LARGEST_PROMPT
-from tests.unit.planning.catalogue import config_of, mistakes_of
+from socratic_bench.providers.built_in import HttpOptions
+from socratic_bench.providers.registry import account_scope
+from tests.unit.planning.catalogue import FewProviders, config_of, mistakes_of
 
 TWO_MODELS = """\
 models:
@@ -118,3 +123,70 @@ def test_who_writes_prompt_is_led_to_system_prompt():
         "benchmark.yaml line 2, models[0].prompt: unknown field; did you mean `system_prompt`?",
         "benchmark.yaml line 3, prompt: unknown field; did you mean `system_prompt`?",
     ]
+
+
+MATRIX = """\
+models: [{id: reference/socratic, name: Asker}, reference/lecturer]
+prompts:
+  ask: {file: ask.txt}
+  none: ""
+"""
+
+
+def test_each_model_is_asked_under_each_prompt_as_a_model_of_its_own(tmp_path):
+    (tmp_path / "ask.txt").write_text("Ask.\n")
+    manifest = config_of(MATRIX, base_folder=tmp_path).manifest
+    assert [(each.id, each.display_name, each.own_id) for each in manifest.models] == [
+        ("reference/socratic@ask", "Asker@ask", "reference/socratic"),
+        ("reference/socratic@none", "Asker@none", "reference/socratic"),
+        ("reference/lecturer@ask", "reference/lecturer@ask", "reference/lecturer"),
+        ("reference/lecturer@none", "reference/lecturer@none", "reference/lecturer"),
+    ]
+    assert prompts_of(manifest) == ["Ask.", "", "Ask.", ""]
+    assert Manifest.model_validate_json(manifest.model_dump_json()) == manifest
+
+
+def test_a_provider_hears_the_name_and_the_limits_of_the_model_alone():
+    model = TutorModel(id="openai/gpt@2", limits=Limits(requests_per_minute=60))
+    asks, tells = model.under("ask", "Ask."), model.under("tell", "Tell.")
+    assert HttpOptions().name_at_service(asks) == "gpt@2"
+    assert account_scope(asks) == account_scope(tells) == account_scope(model)
+
+
+def test_a_model_is_chosen_with_all_of_its_prompts_by_its_own_id(tmp_path):
+    (tmp_path / "ask.txt").write_text("Ask.")
+    for chosen, kept in (("reference/lecturer", 2), ("Asker@ask", 1)):
+        changes = Changes(models=(chosen,))
+        config = parse_config(
+            MATRIX, name="m", base_folder=tmp_path, catalogue=FewProviders(), changes=changes
+        )
+        assert len(config.manifest.models) == kept
+
+
+@pytest.mark.parametrize(
+    ("fields", "mistake"),
+    [
+        ("prompts: {}", "prompts: must be a mapping of names to prompts, not a mapping"),
+        ("prompts: {a b: Ask.}", "the name of a prompt has letters, digits, dots and hyphens al"),
+        ("prompts: {a: 3}", "prompts.a: must be text, not 3"),
+        ("prompts: {a: {file: ../x}}", "prompts.a: a file cannot be read from here"),
+        ("prompts: {a: Ask., b: Ask.}", "prompts.b: has the words of another prompt"),
+        ("prompts: {a: Ask.}\nsystem_prompt: Ask.", "system_prompt: is no prompt of a model: make"),
+    ],
+)  # fmt: skip
+def test_a_wrong_prompt_of_a_matrix_is_one_mistake_at_its_place(fields, mistake):
+    (found,) = mistakes_of(f"models: [reference/socratic]\n{fields}")
+    assert mistake in found
+
+
+@pytest.mark.parametrize(
+    ("model", "mistake"),
+    [
+        ("{id: bedrock/x, system_prompt: Tell.}", "system_prompt: is a prompt beside those of"),
+        ("{id: bedrock/x, prompt: a}", "prompt: unknown field; did you mean `system_prompt`?"),
+        (f"bedrock/{'x' * 192}", "is longer than 200 characters with the name of a prompt"),
+    ],
+)
+def test_a_model_that_fits_no_matrix_is_one_mistake(model, mistake):
+    (found,) = mistakes_of(f"models: [{model}]\nprompts: {{a: Ask.}}")
+    assert mistake in found

@@ -59,7 +59,7 @@ def region_of(model: TutorModel, chosen: str | None) -> str:
 
 
 def _of_arn(model: TutorModel) -> str | None:
-    parts = model.id.partition("/")[2].split(":")
+    parts = model.name_at_provider.split(":")
     return parts[3] if parts[0] == "arn" and len(parts) > 3 else None
 
 

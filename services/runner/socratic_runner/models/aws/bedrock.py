@@ -49,7 +49,7 @@ class BedrockClient:
     answers_at_once = False
 
     def __init__(self, model: TutorModel, options: BedrockOptions, target: Target) -> None:
-        self._model_id = model.id.partition("/")[2]
+        self._model_id = model.name_at_provider
         self._limits = model.limits
         self._options = options
         self._target = target
