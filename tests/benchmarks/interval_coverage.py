@@ -5,7 +5,8 @@
 All intervals come from the product's own functions. The first part draws `drawn_tutors`: all
 vectors of each run, and `overall` as their mean. It prints a line for each tutor, with the coverage
 and the mean width of its interval; then how often the interval of the difference of two such tutors
-covers 0, and the share of tables of eight equal tutors with a false difference.
+covers 0, and the share of tables of eight equal tutors with a false difference; then how often
+the interval of a prompt's effect over the models of a matrix covers the truth.
 
 The second part draws single vectors: 5 to 45 scenarios, 1 to 5 repeats (of all scenarios alike or
 not), a true mean of 0.05 to 0.9, scenarios that resemble each other little or much, and scores of
@@ -29,7 +30,7 @@ from typing import Final
 from socratic_bench.domain.aggregates.cell import Tally, millionths
 from socratic_bench.domain.aggregates.difference import paired_difference, rank_intervals
 from socratic_bench.domain.aggregates.parts import FigureSums
-from socratic_bench.domain.aggregates.run_scores import RunScores
+from socratic_bench.domain.aggregates.run_scores import RunScores, VectorScores
 from socratic_bench.domain.aggregates.statistics import (
     clustered_estimate,
     figure_estimate,
@@ -47,6 +48,7 @@ TABLE: Final = 8
 """Equal tutors in a table."""
 
 COMPOSITION: Final = known_composition(CANONICAL)
+CANONICAL_VECTORS: Final = ("verbosity", "exploratory", "interrogative")
 Clusters = Sequence[Sequence[float]]
 Interval = tuple[float, float]
 
@@ -219,6 +221,76 @@ def _covered(bounds: Sequence[Interval], truth: float) -> Covered:
     return Covered(fmean(covered), fmean(high - low for low, high in bounds))
 
 
+@dataclass(frozen=True)
+class Matrix:
+    """Models under two prompts; a failed run does not ask."""
+
+    models: int
+    scenarios: int
+    repeats: int
+    failing: tuple[float, float]
+    """The share of runs that fail under each prompt."""
+
+    shift: float
+    """How far the chance of a failure strays in a scenario under a prompt, for all models alike."""
+
+    at_once: bool = False
+    """Whether all runs of all models fail at once in a scenario."""
+
+    @property
+    def truth(self) -> float:
+        """The true effect of the first prompt, less the second, on `overall`."""
+        return (self.failing[1] - self.failing[0]) / 3
+
+    def draw(self, rng: random.Random) -> list[FigureSums[str]]:
+        """Draw the sums of each prompt over all models."""
+        found = []
+        for failing in self.failing:
+            shifts = [rng.uniform(-self.shift, self.shift) for _ in range(self.scenarios)]
+            if self.at_once:
+                shifts = [float(rng.random() < failing) - failing for _ in shifts]
+            tutors = [
+                self._tutor(rng, [failing + shift for shift in shifts]) for _ in range(self.models)
+            ]
+            sums = [FigureSums.of(each, OVERALL, COMPOSITION) for each in tutors]
+            found.append(FigureSums.mean_of(sums, [each.own.scenarios for each in sums]))
+        return found
+
+    def _tutor(self, rng: random.Random, chances: Sequence[float]) -> VectorScores[str]:
+        scores: VectorScores[str] = VectorScores()
+        for number, chance in enumerate(chances):
+            sums = {name: Tally() for name in (*CANONICAL_VECTORS, OVERALL)}
+            for _ in range(self.repeats):
+                verbosity = min(1.0, rng.gauss(0.9, 0.03))
+                run = (verbosity, 1.0, float(rng.random() >= chance))
+                for name, each in zip(sums, (*run, fmean(run)), strict=True):
+                    sums[name].add(millionths(each))
+            scores.merge(f"s{number:03}", "student", 1, sums)
+        return scores
+
+
+MATRICES: Final = tuple(
+    Matrix(models, scenarios, 2, failing, shift, at_once)
+    for models in (2, 4, 8)
+    for scenarios in (6, 20)
+    for failing, shift, at_once in (
+        ((0.3, 0.3), 0.0, False),
+        ((0.3, 0.6), 0.3, False),
+        ((0.02, 0.02), 0.0, False),
+        ((0.02, 0.3), 0.02, False),
+        ((0.05, 0.05), 0.0, True),
+        ((0.1, 0.4), 0.0, True),
+    )
+)
+
+
+def measure_matrix(matrix: Matrix, draws: int) -> Covered:
+    """Draw `draws` matrices, and count how often the interval of the effect covers the truth."""
+    rng = random.Random(repr(matrix))
+    found = (paired_difference(*matrix.draw(rng)) for _ in range(draws))
+    return _covered([each.interval for each in found if each.interval is not None], matrix.truth)
+
+
 def main(draws: int = DRAWS) -> None:
     """Print the table. Raises SystemExit where a tutor's coverage is too low."""
     low = 0
@@ -232,9 +304,13 @@ def main(draws: int = DRAWS) -> None:
     for tutor in (Tutor(EVEN, 15, 3, 0.02, "runs"), Tutor(MRBENCH, 15, 3, 0.5, 0.3)):
         share = false_differences(tutor, draws // 8)
         print(f"{share:6.1%} of tables of {TABLE} have a false difference: {tutor}")
+    for matrix in MATRICES:
+        found = measure_matrix(matrix, draws // 4)
+        low += found.coverage < LEAST
+        print(f"{found.coverage:6.1%} of effects, width {found.width:.3f}: {matrix}")
     _single_vectors(draws // 2)
     if low:
-        raise SystemExit(f"{low} tutors are covered in less than {LEAST:.1%} of the benchmarks")
+        raise SystemExit(f"{low} kinds are covered in less than {LEAST:.1%} of the benchmarks")
 
 
 def _single_vectors(draws: int) -> None:

@@ -36,6 +36,11 @@ def interval(bounds: tuple[float, float] | None) -> str:
     return MISSING if bounds is None else f"{bounds[0]:.2f} to {bounds[1]:.2f}"
 
 
+def signed_interval(bounds: tuple[float, float] | None) -> str:
+    """Format the interval of a difference, with signs; a dash without one."""
+    return MISSING if bounds is None else f"{signed(bounds[0])} to {signed(bounds[1])}"
+
+
 def room(bounds: tuple[float, float]) -> str:
     """Format how far a difference may be from 0 either way, given its interval."""
     return figure(max(map(abs, bounds)))

@@ -16,7 +16,15 @@ from socratic_bench.results.compare.model_difference import (
     Side,
     model_difference,
 )
-from socratic_bench.results.formats import MISSING, figure, moment, p_value, room, share, signed
+from socratic_bench.results.formats import (
+    figure,
+    moment,
+    p_value,
+    room,
+    share,
+    signed,
+    signed_interval,
+)
 from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import counted, name_of, standard_output
 from socratic_cli.options.results import profile_option
@@ -55,7 +63,7 @@ def difference_table(difference: ModelDifference) -> RenderableType:
             figure(each.first),
             figure(each.second),
             signed(each.difference),
-            _interval(each.interval),
+            signed_interval(each.interval),
         )
         for each in difference.figures
     ]
@@ -92,10 +100,6 @@ def _side(letter: str, side: Side) -> Text:
     title = f"{name_of(side.title)}  " if side.title else ""
     about = f"  {title}{moment(side.created_at)}  {side.experiment_id}"
     return Text.assemble(f"{letter}  ", (name_of(side.model_name), "bold"), (about, "dim"))
-
-
-def _interval(bounds: tuple[float, float] | None) -> str:
-    return MISSING if bounds is None else f"{signed(bounds[0])} to {signed(bounds[1])}"
 
 
 def _finding(difference: ModelDifference) -> str:
@@ -169,7 +173,7 @@ def _turns_kept(difference: ModelDifference) -> list[str]:
     found = difference.turns_kept
     if found is None:
         return []
-    between = "" if found.interval is None else f", 95 % {_interval(found.interval)}"
+    between = "" if found.interval is None else f", 95 % {signed_interval(found.interval)}"
     explained = "more than chance explains" if found.is_real else "which may be chance"
     if found.is_equivalent:
         explained = "shown to be less than one turn either way"

@@ -9,7 +9,17 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from socratic_bench.results.formats import MISSING, figure, interval, is_partial, moment, share
+from socratic_bench.results.formats import (
+    MISSING,
+    figure,
+    interval,
+    is_partial,
+    moment,
+    p_value,
+    share,
+    signed,
+    signed_interval,
+)
 from socratic_bench.results.leaderboard.columns import (
     Column,
     Drop,
@@ -20,6 +30,7 @@ from socratic_bench.results.leaderboard.columns import (
 )
 from socratic_bench.results.leaderboard.figures import DimensionFigures, ModelFigures, TurnFigures
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison
+from socratic_bench.results.leaderboard.prompt_effects import PromptEffect
 from socratic_bench.results.leaderboard.text_formats import (
     BASELINE,
     OTHER_WEIGHTS,
@@ -31,7 +42,7 @@ from socratic_bench.results.leaderboard.text_formats import (
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display import fitting
 from socratic_cli.display.fitting import GAP, FittedTable, TableColumn, fitted_table
-from socratic_cli.display.terminal import excerpt, name_of
+from socratic_cli.display.terminal import counted, excerpt, name_of
 
 REASON_WIDTH = 24
 """The greatest width of the reason for a missing score."""
@@ -67,7 +78,40 @@ def comparison_table(
         blocks = [part for model in comparison.models for part in _block(model, comparison, width)]
     legend = _legend(comparison, table, detail=detail)
     lines = (Text(line, style="dim") for line in legend)
-    return Group(*_heading(comparison), table.table, *blocks, *lines)
+    prompts = _prompts(comparison.prompts, width)
+    return Group(*_heading(comparison), table.table, *blocks, *prompts, *lines)
+
+
+def _prompts(effects: Sequence[PromptEffect], width: int) -> Iterator[RenderableType]:
+    """Show the effect of each prompt over the models of a matrix."""
+    if not effects:
+        return
+    first = effects[0]
+    columns = [
+        TableColumn("prompt", "left", is_name=True),
+        TableColumn("overall"),
+        TableColumn(f"less {name_of(first.prompt, REASON_WIDTH)}"),
+        TableColumn("95 % interval", "center"),
+        TableColumn("chance"),
+    ]
+    rows = [
+        [
+            Text(name_of(each.prompt)),
+            Text(figure(each.overall), style="bold"),
+            Text(signed(each.difference)),
+            Text(signed_interval(each.interval)),
+            Text(MISSING if each.p_value is None else p_value(each.p_value)),
+        ]
+        for each in effects
+    ]
+    yield Text()
+    yield fitted_table(columns, rows, width=width).table
+    counts = f"{counted(first.models, 'model')} and {counted(first.scenarios, 'scenario')}"
+    yield Text(
+        f"Over {counts} with a score under each prompt: paired by model and scenario, clustered by "
+        "scenario, Holm-corrected.",
+        style="dim",
+    )
 
 
 def growing_table(comparison: ModelComparison, width: int) -> Table:

@@ -207,6 +207,21 @@ class ScenarioSums(Generic[Scenario]):
         )
 
     @classmethod
+    def mean_of(cls, models: Sequence[ScenarioSums[Scenario]]) -> ScenarioSums[Scenario]:
+        """Return the sums of the mean of several models, each of the same weight in a scenario."""
+        means: dict[Scenario, list[float]] = {}
+        counts: dict[Scenario, Tally] = {}
+        for each in models:
+            for place, scenario in enumerate(each.scenarios):
+                means.setdefault(scenario, []).append(each.means[place])
+                tally = Tally(*each.counts[3 * place : 3 * place + 3])
+                counts.setdefault(scenario, Tally()).merge(tally)
+        ordered = sorted(means, key=str)
+        return cls._made(
+            {each: fmean(means[each]) for each in ordered}, {each: counts[each] for each in ordered}
+        )
+
+    @classmethod
     def _made(
         cls, means: Mapping[Scenario, float], counts: Mapping[Scenario, Tally]
     ) -> ScenarioSums[Scenario]:
@@ -250,6 +265,36 @@ class FigureSums(Generic[Scenario]):
                 for part in parts_of(scores, figure, composition)
             },
         )
+
+    @classmethod
+    def mean_of(
+        cls, models: Sequence[FigureSums[Scenario]], scenarios: Sequence[Collection[Scenario]]
+    ) -> FigureSums[Scenario]:
+        """Return the sums of the mean of several models, each of the same weight in a scenario.
+
+        `scenarios` are those of each model to count, of which it has each.
+        """
+        asked = [
+            (model, frozenset(own)) for model, own in zip(models, scenarios, strict=True) if own
+        ]
+        own = ScenarioSums.mean_of([model.own.among(each) for model, each in asked])
+        names = dict.fromkeys(name for model, _ in asked for name in model.parts)
+        parts = {}
+        for name in names:
+            having = [(model, each) for model, each in asked if name in model.parts]
+            weights: dict[Scenario, list[float]] = {}
+            for model, each in having:
+                by_scenario = zip(model.own.scenarios, model.parts[name].weights, strict=True)
+                for scenario, weight in by_scenario:
+                    if scenario in each:
+                        weights.setdefault(scenario, []).append(weight)
+            parts[name] = PartSums(
+                array("d", (fmean(weights.get(each, (0.0,))) for each in own.scenarios)),
+                ScenarioSums.mean_of(
+                    [model.parts[name].sums.among(each) for model, each in having]
+                ),
+            )
+        return cls(own, parts)
 
     def of_part(self, part: str) -> FigureSums[Any]:
         """Return a part as a figure of its own, which is its only part."""

@@ -25,6 +25,7 @@ from socratic_bench.results.leaderboard.figures import (
     model_figures,
 )
 from socratic_bench.results.leaderboard.places import places, unsteady_pairs
+from socratic_bench.results.leaderboard.prompt_effects import PromptEffect, prompt_effects
 from socratic_bench.results.leaderboard.selection import LeftOutReason, Selection, select
 from socratic_bench.scoring.profiles import weights_sentence
 from socratic_bench.scoring.weighted_profile import stored_profile
@@ -289,6 +290,10 @@ class ModelComparison(BaseModel):
     tells of no reading. Null for a table of different conditions, without an experiment, and under
     a profile that this installation does not have."""
 
+    prompts: tuple[PromptEffect, ...] = Field(default=(), exclude_if=lambda each: not each)
+    """The effect of each prompt over the shown models; left out unless each model was asked under
+    several, and for a table of different conditions."""
+
     mixed_conditions: bool
     """Whether the table has different conditions; figures compare only within one."""
 
@@ -372,6 +377,11 @@ def _compare(
         ),
         left_out=_left_out(selected),
         baseline=None if baseline is None else baseline_figures(baseline, board),
+        prompts=()
+        if mixed
+        else prompt_effects(
+            (row for row in board.rows if selected.shows(row.model.id)), board.experiments
+        ),
         mixed_conditions=mixed,
         filtered=Filtered.of(selected.filters, board) if selected.filters else None,
         note=" ".join(notes) or None,

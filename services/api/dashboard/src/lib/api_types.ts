@@ -434,6 +434,7 @@ export interface ModelComparison {
   experiments: ExperimentSummary[];
   left_out: LeftOut[];
   baseline: ModelFigures | null;
+  prompts?: PromptEffect[];
   mixed_conditions: boolean;
   filtered?: Filtered | null;
   note: string | null;
@@ -667,6 +668,17 @@ export interface Problem {
 
 export interface ProfileList {
   profiles: DescribedProfile[];
+}
+
+export interface PromptEffect {
+  prompt: string;
+  overall: number | null;
+  difference: number | null;
+  interval: [number, number] | null;
+  p_value: number | null;
+  is_real: boolean;
+  models: number;
+  scenarios: number;
 }
 
 export interface RankedModel {

@@ -7,6 +7,7 @@ import { pending, showProgress, standing, type State } from "../components/progr
 import { Ranking, skeleton } from "../components/ranking";
 import { FilterBar } from "../components/filter_bar";
 import { connectProfiles, sayProblem, showProfiles } from "../components/profile_choice";
+import { showPrompts } from "../components/prompt_effects";
 import { showFinding, showProvenance, showSummary } from "../components/summary";
 import { connectExport, csvAddress, showExport } from "../components/table_export";
 import { orderNamed, readAddress, runsKey, writeAddress, type View } from "../lib/address";
@@ -174,6 +175,7 @@ class ResearchPage {
     showProfiles(comparison.profile, comparison.profiles);
     this.#showRanking();
     this.#showFidelity(comparison);
+    showPrompts(comparison);
     showProvenance(comparison);
   }
 
@@ -255,6 +257,7 @@ class ResearchPage {
       "progress",
       "empty",
       "to-fidelity",
+      "prompts",
     ]) {
       toggle(byId(id), false);
     }
