@@ -184,16 +184,18 @@ async def transcripts(
     *,
     model: str | None = None,
     scenario: str | None = None,
+    where: Sequence[Condition] = (),
     profile: str | None = None,
 ) -> AsyncIterator[Transcript]:
     """Yield the runs of an experiment that have a response or a failure, in the plan's order.
 
-    `model` and `scenario` choose among them. `profile` scores them in place of the own one. Raises
-    InvalidInput for what the experiment does not have, NoScores for a profile without scores.
+    `model`, `scenario` and `where` choose among them. `profile` scores them in place of the own
+    one. Raises InvalidInput for what the experiment does not have, NoScores for a profile without
+    scores.
     """
     await _check_profile(store, experiment.experiment_id, profile)
     models = () if model is None else (model,)
-    chosen = chosen_runs(experiment, models=models, scenario=scenario)
+    chosen = chosen_runs(experiment, models=models, scenario=scenario, where=where)
     for first in range(0, chosen.total, RUNS_PER_QUERY):
         for transcript in await read_transcripts(
             store, chosen.runs(first, RUNS_PER_QUERY), profile

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.results.experiment_choice import find_experiment
+from socratic_bench.results.filters import written_conditions
 from socratic_bench.results.formats import MISSING, dollars, figure
 from socratic_bench.results.leaderboard.answer_sentences import told_of
 from socratic_bench.results.transcripts import Transcript, Turn, transcript_of, worst_first
@@ -20,7 +21,7 @@ from socratic_bench.results.transcripts import transcripts as transcripts_of
 from socratic_bench.scoring.evidence import Span
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display.terminal import counted, excerpt, name_of, say, standard_output
-from socratic_cli.options.results import profile_option
+from socratic_cli.options.results import profile_option, where_option
 from socratic_cli.options.store import readable_store, store_option
 
 OPEN: Final = "\u27e6"
@@ -149,6 +150,7 @@ MOST_CHARACTERS: Final = 4_000
 @profile_option
 @click.option("--model", metavar="ID", help="Only this model.")
 @click.option("--scenario", metavar="ID", help="Only this scenario.")
+@where_option
 @click.option(
     "--worst", type=click.IntRange(min=1), metavar="N", help="The N runs with the lowest scores."
 )
@@ -161,6 +163,7 @@ def transcripts(
     profile: str | None,
     model: str | None,
     scenario: str | None,
+    where: tuple[str, ...],
     worst: int | None,
     limit: int,
 ) -> None:
@@ -175,7 +178,14 @@ def transcripts(
         shown, most = 0, worst or limit
         async with readable_store(store_url) as store:
             known = await find_experiment(store, experiment)
-            found = transcripts_of(store, known, model=model, scenario=scenario, profile=profile)
+            found = transcripts_of(
+                store,
+                known,
+                model=model,
+                scenario=scenario,
+                where=written_conditions(where),
+                profile=profile,
+            )
             if worst is not None:
                 found = _each(await worst_first(found, worst))
             async for transcript in found:
