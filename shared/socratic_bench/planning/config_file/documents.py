@@ -61,7 +61,7 @@ def read_text(path: Path, largest: int = SIZE_LIMIT) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
-        problem = f"is not UTF-8 text: line {line} holds the byte 0x{byte:02X}"
+        problem = f"is not UTF-8 text: line {line} holds the byte 0x{byte:02X}; save it as UTF-8"
         raise InvalidInput(problem) from None
 
 

@@ -86,7 +86,10 @@ def test_the_values_of_a_list_are_bounded_too():
     [
         (b"", "is empty"),
         (b" \n", "is empty"),
-        (b"models:\n- caf\xe9\n", "is not UTF-8 text: line 2 holds the byte 0xE9"),
+        (
+            b"models:\n- caf\xe9\n",
+            "is not UTF-8 text: line 2 holds the byte 0xE9; save it as UTF-8",
+        ),
         (b"#" * 5_000_001, "is larger than 5 MB"),
     ],
     ids=["empty", "blank", "not UTF-8", "too large"],
