@@ -49,14 +49,22 @@ async def told(page: Page, selector: str, text: str) -> None:
     await page.locator(selector).filter(has_text=text).first.wait_for()
 
 
-@pytest.mark.parametrize("events", [True, False], ids=["events", "polling"])
+_HELD = "navigator.locks.query().then(({held}) => held.length === %d)"
+_SEEN = """([seen]) => {
+  Object.defineProperty(document, "hidden", {value: !seen, configurable: true});
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+@pytest.mark.parametrize("events", ["come", "none", "kept back by a proxy"])
 async def test_an_experiment_in_detail_changes_in_place_while_it_runs(
-    store: SqlStore, visit: Visit, events: bool
+    store: SqlStore, visit: Visit, events: str
 ):
     planned = experiment(tutors(3), created_at=datetime.now(UTC))
     await seed(store, planned, share=0.5, failing=0.2)
-    page = await visit("/methodology.html", clock=not events)
-    if not events:
+    page = await visit("/methodology.html", clock=events != "come")
+    await page.route("**/events", lambda route: route.continue_() if events == "come" else None)
+    if events == "none":
         abilities = {"starts": True, "changes": True, "streams": False, "needs_key": False}
         await page.route("**/api/capabilities", lambda route: route.fulfill(json=abilities))
     await page.goto(
@@ -65,15 +73,20 @@ async def test_an_experiment_in_detail_changes_in_place_while_it_runs(
     await told(page, "#summary", "68 of 135 runs are done (50 %). 67 are left.")
     await page.evaluate("document.querySelector('#models tbody tr').kept = true")
     await told(page, "#models .wrong", "rate_limited")
+    if events == "come":
+        for seen, held in ((True, 1), (False, 0), (True, 1)):
+            await page.evaluate(_SEEN, [seen])
+            await page.wait_for_function(_HELD % held)
 
     await seed(store, planned, failing=0.2)
-    if not events:
-        await page.clock.run_for(5_000)
+    if events != "come":
+        await page.clock.run_for(21_000 if events != "none" else 5_000)
 
     await told(page, "#summary", "135 of 135 runs are done (100 %).")
     await told(page, "#detail-state", "Complete.")
     assert await page.evaluate("document.querySelector('#models tbody tr').kept")
     assert await page.locator("#controls [data-state]:visible").count() == 0
+    await page.wait_for_function(_HELD % 0)
 
 
 async def test_the_list_names_states_and_leads_to_the_detail(store: SqlStore, visit: Visit):

@@ -26,7 +26,8 @@ MOST_STREAMS: Final = 100
 
 POLL_SECONDS: Final = 0.05
 HEARTBEAT_SECONDS: Final = 15.0
-"""Seconds of silence after which a stream sends a comment: proxies close silent connections."""
+"""Seconds of silence after which a stream sends an event that says nothing: proxies close silent
+connections, and a page that hears nothing for longer polls."""
 
 LONGEST_SECONDS: Final = 3600.0
 RETRY_MS: Final = 2_000
@@ -34,7 +35,12 @@ RETRY_MS: Final = 2_000
 
 _AWAY: Final = b"event: away\ndata: {}\n\n"
 _GONE: Final = b"event: gone\ndata: {}\n\n"
-_HEARTBEAT: Final = b": still here\n\n"
+_HEARTBEAT: Final = b"event: heartbeat\ndata: {}\n\n"
+
+_HEADERS: Final = {
+    "Cache-Control": "no-store, no-transform",  # a proxy that compresses would hold events back
+    "X-Accel-Buffering": "no",  # as nginx does by default
+}
 
 Read = Callable[[], Awaitable[ReadyBody]]
 
@@ -99,7 +105,7 @@ class EventStream(StreamingResponse):
     """One stream, which counts as open until its end."""
 
     def __init__(self, streams: Streams, events: AsyncIterator[bytes]) -> None:
-        super().__init__(events, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
+        super().__init__(events, media_type=MEDIA_TYPE, headers=_HEADERS)
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,13 +1,18 @@
 // Being told when an answer of the API changes, by server-sent events, while the page is seen.
 
 import { addressOf, type Fields } from "./api";
-import { capabilities } from "./capabilities";
+import { Stream } from "./stream";
 
 const CHANGES = { "/api/model-comparison": "/api/model-comparison/events" } as const;
 
 /** Calls `changed` at each change, and again only once it has ended. */
 export class Changes {
-  #source: EventSource | null = null;
+  readonly #stream = new Stream({
+    events: { change: () => void this.#tell() },
+    // The page polls, too.
+    lost: () => undefined,
+    none: () => undefined,
+  });
   #address = "";
   #isBusy = false;
   #isMissed = false;
@@ -25,25 +30,11 @@ export class Changes {
     if (document.hidden || address === this.#address) return;
     this.stop();
     this.#address = address;
-    void this.#open(address);
-  }
-
-  /** An API that cannot stream would answer with an error: there the page polls alone. */
-  async #open(address: string): Promise<void> {
-    try {
-      if (!(await capabilities()).streams) return;
-    } catch {
-      if (address === this.#address) this.#address = "";
-      return;
-    }
-    if (address !== this.#address || this.#source) return;
-    this.#source = new EventSource(address);
-    this.#source.addEventListener("change", () => void this.#tell());
+    void this.#stream.open(address);
   }
 
   stop(): void {
-    this.#source?.close();
-    this.#source = null;
+    this.#stream.close();
     this.#address = "";
   }
 

@@ -1,8 +1,8 @@
 // The detail of an experiment as it changes: by server-sent events, or by polling where there are none.
 
 import { ApiProblem, addressOf, read } from "./api";
-import { capabilities } from "./capabilities";
 import type { ExperimentDetail } from "./api_types";
+import { Stream } from "./stream";
 
 const PATH = "/api/experiments/{experiment_id}";
 const RUNNING_MS = 2_000;
@@ -18,86 +18,112 @@ export interface Listener {
 
 /** Follows an experiment until `stop`. */
 export class Live {
-  #source: EventSource | null = null;
+  readonly #stream = new Stream({
+    events: {
+      experiment: (event) => {
+        this.#etag = event.lastEventId;
+        this.#changed(JSON.parse(event.data) as ExperimentDetail);
+        if (!this.#isRunning) this.#rest();
+      },
+      away: () => {
+        this.listener.away(null);
+      },
+      gone: () => {
+        this.stop();
+        this.listener.away(new ApiProblem(404, "This experiment was deleted."));
+      },
+    },
+    lost: () => {
+      this.listener.away(null);
+    },
+    none: () => {
+      this.#isFollowed = false;
+      this.#streams = false;
+      void this.#poll();
+    },
+  });
   #timer: ReturnType<typeof setTimeout> | undefined;
   #etag: string | null = null;
   #isRunning = true;
+  /** Whether events tell of each change. */
+  #isFollowed = false;
+  /** False where a stream was of no use since the page was last seen. */
+  #streams = true;
+  #round = 0;
   #stopped = false;
 
   constructor(
     readonly experiment: string,
     private readonly listener: Listener,
   ) {
-    void this.#poll({ once: true });
+    document.addEventListener("visibilitychange", this.#seen);
+    void this.#poll();
   }
 
   stop(): void {
     this.#stopped = true;
-    this.#source?.close();
+    this.#round += 1;
+    document.removeEventListener("visibilitychange", this.#seen);
+    this.#stream.close();
     clearTimeout(this.#timer);
   }
 
   /** Asks at once where no event tells of a change. */
   refresh(): void {
-    if (this.#source && this.#source.readyState !== EventSource.CLOSED) return;
+    if (!this.#isFollowed) void this.#poll();
+  }
+
+  readonly #seen = (): void => {
+    this.#streams = true;
+    if (document.hidden) this.#rest();
+    else this.refresh();
+  };
+
+  /** Ends the stream: its connection is left to others. */
+  #rest(): void {
+    this.#stream.close();
+    this.#isFollowed = false;
+    this.#pollIn(RESTING_MS);
+  }
+
+  #pollIn(wait: number): void {
     clearTimeout(this.#timer);
-    void this.#poll({ once: false });
+    if (!this.#stopped) this.#timer = setTimeout(() => void this.#poll(), wait);
   }
 
   /** The first answer comes by a plain request: it says why there is none. */
-  async #poll({ once }: { once: boolean }): Promise<void> {
-    let wait = RESTING_MS;
+  async #poll(): Promise<void> {
+    clearTimeout(this.#timer);
+    const mine = (this.#round += 1);
     try {
       const fields = { experiment_id: this.experiment };
       const { etag, data } = await read(PATH, fields, this.#etag);
-      if (this.#isOver()) return;
+      if (mine !== this.#round) return;
       this.#etag = etag;
       if (data) this.#changed(data);
       else this.listener.unchanged();
-      if (once && (await capabilities()).streams) {
-        if (!this.#isOver()) this.#listen();
-        return;
-      }
-      if (this.#isRunning && !document.hidden) wait = RUNNING_MS;
     } catch (error) {
-      if (this.#isOver()) return;
+      if (mine !== this.#round) return;
       this.listener.away(error);
-      if (error instanceof ApiProblem && error.status < 500) return;
-      wait = AWAY_MS;
+      if (!(error instanceof ApiProblem) || error.status >= 500) this.#pollIn(AWAY_MS);
+      return;
     }
-    if (this.#isOver()) return;
-    this.#timer = setTimeout(() => void this.#poll({ once }), wait);
+    if (mine === this.#round) this.#follow();
   }
 
-  /** Asked again after each wait: a listener may have stopped this meanwhile. */
-  #isOver(): boolean {
-    return this.#stopped;
+  /** Follows what runs, while the page is seen, by events where there are any. */
+  #follow(): void {
+    const isWatched = this.#isRunning && !document.hidden;
+    if (!isWatched || !this.#streams) {
+      this.#pollIn(isWatched ? RUNNING_MS : RESTING_MS);
+      return;
+    }
+    this.#isFollowed = true;
+    void this.#stream.open(addressOf(`${PATH}/events`, { experiment_id: this.experiment }));
   }
 
   #changed(detail: ExperimentDetail): void {
-    this.#isRunning = detail.state === "running";
+    this.#isRunning = ["running", "overdue"].includes(detail.state);
     this.listener.changed(detail);
-  }
-
-  #listen(): void {
-    const path = `${PATH}/events` as const;
-    const source = new EventSource(addressOf(path, { experiment_id: this.experiment }));
-    this.#source = source;
-    source.addEventListener("experiment", (event: MessageEvent<string>) => {
-      this.#etag = event.lastEventId;
-      this.#changed(JSON.parse(event.data) as ExperimentDetail);
-    });
-    source.addEventListener("away", () => {
-      this.listener.away(null);
-    });
-    source.addEventListener("gone", () => {
-      this.stop();
-      this.listener.away(new ApiProblem(404, "This experiment was deleted."));
-    });
-    source.addEventListener("error", () => {
-      // A lost connection comes back by itself; a refused one does not.
-      if (source.readyState === EventSource.CLOSED) void this.#poll({ once: false });
-      else this.listener.away(null);
-    });
   }
 }
