@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
@@ -9,7 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.aggregates.cell import Cell, Tally
-from socratic_bench.domain.aggregates.item_analysis import FEWEST_MODELS, analyse_item
+from socratic_bench.domain.aggregates.item_analysis import FEWEST_MODELS, ItemFigures, analyse_items
 from socratic_bench.domain.aggregates.run_scores import RunScores
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.scenario import Scenario
@@ -90,6 +91,17 @@ async def scenario_scores(
     cells, profiles = await store.cells({id_}), await common_profiles(store, [id_])
     shown = experiment.manifest.scenarios if scenarios is None else scenarios
     profile = profile or experiment.manifest.profile
+    return await asyncio.to_thread(_table, id_, cells, models, profile, profiles, shown)
+
+
+def _table(
+    experiment_id: str,
+    cells: Iterable[Cell],
+    models: Iterable[TutorModel],
+    profile: str,
+    profiles: tuple[str, ...],
+    shown: Sequence[Scenario],
+) -> ScenarioScores:
     by_place: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in cells_under(cells, profile):
         by_place[cell.key.model_id, cell.key.scenario_id].append(cell)
@@ -98,7 +110,7 @@ async def scenario_scores(
     )
     vectors = tuple(name for name in vectors if name != OVERALL)
     return ScenarioScores(
-        experiment_id=id_,
+        experiment_id=experiment_id,
         profile=profile,
         profiles=profiles,
         vectors=vectors,
@@ -201,7 +213,10 @@ class ScenarioAnalysis(BaseModel):
 
 
 def scenario_analysis(experiment: Experiment, table: ScenarioScores) -> ScenarioAnalysis:
-    """Return the figures of the scenarios, given the scores of all models on each."""
+    """Return the figures of the scenarios, given the scores of all models on each.
+
+    Thousands of scenarios take seconds: call it outside the event loop.
+    """
     real = [model for model in table.models if model.kind == "model"]
     are_real = len(real) >= FEWEST_MODELS
     counted = real if are_real else table.models
@@ -221,15 +236,17 @@ def scenario_analysis(experiment: Experiment, table: ScenarioScores) -> Scenario
         profile=table.profile,
         profiles=table.profiles,
         tutors="models" if are_real else "all",
-        scenarios=tuple(_analysed(experiment, table, place, means) for place in range(len(names))),
+        scenarios=tuple(
+            _analysed(experiment, table, place, found)
+            for place, found in enumerate(analyse_items(names, means))
+        ),
     )
 
 
 def _analysed(
-    experiment: Experiment, table: ScenarioScores, place: int, means: Sequence[dict[str, float]]
+    experiment: Experiment, table: ScenarioScores, place: int, found: ItemFigures
 ) -> AnalysedScenario:
     scenario = experiment.manifest.scenarios[place]
-    found = analyse_item(scenario.id, means)
     scores = [model.scores[place] for model in table.models]
     return AnalysedScenario(
         scenario_id=scenario.id,

@@ -24,6 +24,9 @@ GZIP_LEVEL = 5
 _MADE_AT_ONCE = 1
 """The most bodies made at once; others wait. One alone can take 100 MB to make."""
 
+_MADE_WITHIN = 60.0
+"""Seconds that the making of a body may take."""
+
 _FRESH_FOR = 2
 """How many times longer than its making a body stays fresh."""
 
@@ -148,7 +151,8 @@ class ReadyBytes:
     """Seconds."""
 
     timeout: float
-    """Seconds that a refresh may take; TimeoutError after that."""
+    """Seconds that a request waits; TimeoutError after that. A large body is made nonetheless, for
+    the request that comes again."""
 
     lasting: Container[str] = ()
     """Frequent keys, which the cache always keeps: few."""
@@ -186,20 +190,27 @@ class ReadyBytes:
             self._running.add(entry.refresh)
             entry.refresh.add_done_callback(self._refreshed)
         refresh = entry.refresh
-        older = entry.ready if self.outlives_answers else None
+        if not self.outlives_answers:
+            return await asyncio.shield(refresh)
+        older = entry.ready
         if older is not None and time.monotonic() < entry.fresh_until + _STALE_FOR:
             await asyncio.wait({refresh}, timeout=_STALE_AFTER)
             if not refresh.done():
                 return older
-        return await asyncio.shield(refresh)
+        await asyncio.wait({refresh}, timeout=self.timeout)
+        if not refresh.done():
+            raise TimeoutError("the answer takes long to make")
+        return refresh.result()
 
     async def _refresh(
         self, key: str, entry: _Entry, make: Callable[[], Awaitable[bytes]], media_type: str
     ) -> ReadyBody:
         began = time.monotonic()
         try:
-            async with asyncio.timeout(self.timeout):
+            async with asyncio.timeout(self.timeout) as deadline:
                 revision = await self.revision()
+                if self.outlives_answers:
+                    deadline.reschedule(asyncio.get_running_loop().time() + _MADE_WITHIN)
                 if entry.ready is None or entry.revision != revision:
                     async with self._making:
                         began = time.monotonic()

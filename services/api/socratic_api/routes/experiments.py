@@ -287,8 +287,8 @@ def event_endpoints(read: Read, streams: Streams, capabilities: Capabilities) ->
             MEDIA_TYPE,
             description="Each event `experiment` holds what `/api/experiments/{experiment_id}` "
             "answers, and has its ETag as id. `away` says that the store does not answer, `gone` "
-            "that the experiment was deleted. A comment comes every 15 seconds. Where an answer "
-            "has to be whole, as behind a function, poll with If-None-Match instead.",
+            "that the experiment was deleted; `heartbeat` comes after 15 silent seconds. Where an "
+            "answer has to be whole, as behind a function, poll with If-None-Match instead.",
             problems={
                 **PROBLEMS,
                 409: "This API cannot stream",

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from socratic_api.endpoints import ApiEndpoint, QueryParameter
 from socratic_api.http.whole_answers import COMMAND
@@ -51,10 +56,56 @@ _WHERE: Final = QueryParameter(
 _OPTIONS: Final = (PROFILE, MODELS, DIMENSION, _WHERE, _TABLE, _FORMAT)
 
 
+MOST_OF_AN_ADDRESS: Final = 8
+"""The most exports at once for one address, which may be a proxy's: a reader holds one for long."""
+
+
+class _Exports:
+    """Counts the exports of each address from their request to their end."""
+
+    def __init__(self) -> None:
+        self._held: Counter[str] = Counter()
+
+    @contextmanager
+    def one_of(self, address: str) -> Iterator[None]:
+        """Count one more inside the context. Raises HTTPException 503 if there are too many."""
+        if self._held[address] >= MOST_OF_AN_ADDRESS:
+            raise HTTPException(
+                503,
+                f"{MOST_OF_AN_ADDRESS} exports for your address have not ended: read them, or "
+                "try again later",
+                {"Retry-After": "30"},
+            )
+        self._held[address] += 1
+        try:
+            yield
+        finally:
+            self._held -= Counter([address])
+
+
+class _Export(Response):
+    """An export that is made and sent as one of its address."""
+
+    def __init__(self, exports: _Exports, make: Callable[[], Awaitable[Response]]) -> None:
+        super().__init__()
+        self._exports = exports
+        self._make = make
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        client = scope.get("client")
+        with self._exports.one_of(client[0] if client else ""):
+            response = await self._make()
+            await response(scope, receive, send)
+
+
 def endpoints(store: RunStore) -> list[ApiEndpoint]:
     """Return the endpoint. It sends records as it reads them, so its memory stays flat."""
+    exports = _Exports()
 
     async def export_table(request: Request) -> Response:
+        return _Export(exports, partial(answer, request))
+
+    async def answer(request: Request) -> Response:
         what = _one_of(request, "table", TABLES, _RESPONSES)
         output = _one_of(request, "format", FORMATS, _JSON_LINES)
         profile = chosen_profile(request)
@@ -87,7 +138,7 @@ def endpoints(store: RunStore) -> list[ApiEndpoint]:
             parameters=(EXPERIMENT, *_OPTIONS),
             problems={
                 **PROBLEMS,
-                503: "The store does not answer, or the file takes too long where an answer has to "
+                503: "The store does not answer, many exports are open, or the file takes too long where an answer has to "
                 "be whole, as on Lambda",
                 404: "There is no such experiment, or none at all",
                 422: "A parameter has no such value, or names what the experiment does not have; "

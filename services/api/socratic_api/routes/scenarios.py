@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Protocol
 
 from pydantic_core import to_json
@@ -53,7 +54,8 @@ def score_endpoints(store: ScoreStore, ready: ReadyBytes) -> list[ApiEndpoint]:
             await scored_by(store, [experiment.experiment_id], profile)
 
         async def encode() -> bytes:
-            return to_json(await scenario_scores(store, experiment, shown, profile, scenarios))
+            table = await scenario_scores(store, experiment, shown, profile, scenarios)
+            return await asyncio.to_thread(to_json, table)
 
         key = f"scenario-scores {asked_key(experiment.experiment_id, model, dimension, profile)}"
         return ready_response(request, await ready.get(key, encode))
@@ -84,9 +86,12 @@ def analysis_endpoints(store: ScoreStore, ready: ReadyBytes) -> list[ApiEndpoint
         if profile is not None:
             await scored_by(store, [experiment.experiment_id], profile)
 
+        def analysed(table: ScenarioScores) -> bytes:
+            return to_json(scenario_analysis(experiment, table).within(shown))
+
         async def encode() -> bytes:
             table = await scenario_scores(store, experiment, experiment.manifest.models, profile)
-            return to_json(scenario_analysis(experiment, table).within(shown))
+            return await asyncio.to_thread(analysed, table)
 
         key = f"scenarios {asked_key(experiment.experiment_id, profile, dimension)}"
         return ready_response(request, await ready.get(key, encode))

@@ -10,7 +10,7 @@ itself (Henrysson 1963, "Correction of item-total correlations in item analysis"
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Final, NamedTuple
 
@@ -41,10 +41,15 @@ class ItemFigures(NamedTuple):
     """The models with a score on it."""
 
 
-def analyse_item(scenario: str, models: Sequence[Scores]) -> ItemFigures:
-    """Return the figures of a scenario among these models."""
-    scored = [scores for scores in models if scenario in scores]
-    own = [scores[scenario] for scores in scored]
+def analyse_items(scenarios: Iterable[str], models: Sequence[Scores]) -> list[ItemFigures]:
+    """Return the figures of each of these scenarios among the models."""
+    totals = [(scores, math.fsum(scores.values())) for scores in models]
+    return [_figures(scenario, totals) for scenario in scenarios]
+
+
+def _figures(scenario: str, totals: Sequence[tuple[Scores, float]]) -> ItemFigures:
+    scored = [(scores, total) for scores, total in totals if scenario in scores]
+    own = [scores[scenario] for scores, _ in scored]
     if not own:
         return ItemFigures(None, None, None, 0)
     return ItemFigures(fmean(own), _interval(own), _discrimination(scenario, scored), len(own))
@@ -58,11 +63,11 @@ def _interval(means: Sequence[float]) -> tuple[float, float] | None:
     return max(0.0, centre - reach), min(1.0, centre + reach)
 
 
-def _discrimination(scenario: str, models: Sequence[Scores]) -> float | None:
+def _discrimination(scenario: str, totals: Sequence[tuple[Scores, float]]) -> float | None:
     pairs = [
-        (scores[scenario], fmean(others))
-        for scores in models
-        if (others := [score for name, score in scores.items() if name != scenario])
+        (own := scores[scenario], (total - own) / (len(scores) - 1))
+        for scores, total in totals
+        if len(scores) > 1
     ]
     if len(pairs) < FEWEST_MODELS:
         return None

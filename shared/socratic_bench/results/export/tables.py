@@ -24,7 +24,7 @@ from socratic_bench.results.export.records import (
     scenario_records,
     turn_records,
 )
-from socratic_bench.results.scenarios import scenario_analysis, scenario_scores
+from socratic_bench.results.scenarios import ScenarioScores, scenario_analysis, scenario_scores
 from socratic_bench.results.transcripts import (
     RUNS_PER_QUERY,
     ChosenRuns,
@@ -160,11 +160,14 @@ def _scenarios(store: ExportStore, chosen: ChosenRuns, profile: str | None) -> T
     experiment = chosen.experiment
     models = [experiment.manifest.models_by_id[each] for each in chosen.models]
 
-    async def read() -> AsyncIterator[list[Record]]:
-        scores = await scenario_scores(store, experiment, models, profile)
+    def records(scores: ScenarioScores) -> list[Record]:
         analysis = scenario_analysis(experiment, scores)
         own = analysis.within({each.id for each in chosen.scenarios})
-        yield [*scenario_records(own, experiment)]
+        return [*scenario_records(own, experiment)]
+
+    async def read() -> AsyncIterator[list[Record]]:
+        scores = await scenario_scores(store, experiment, models, profile)
+        yield await asyncio.to_thread(records, scores)
 
     return Table(SCENARIO_COLUMNS, read)
 

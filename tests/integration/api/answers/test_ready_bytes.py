@@ -92,6 +92,20 @@ async def test_a_request_that_is_cancelled_does_not_take_the_body_from_the_other
         await gone
 
 
+async def test_a_body_that_takes_longer_than_a_request_waits_is_there_for_the_next_one():
+    kitchen = Kitchen()
+    kitchen.open.clear()
+    ready = ReadyBytes(kitchen.revision, 60, timeout=0.01)
+
+    with pytest.raises(TimeoutError):
+        await ready.get("a", kitchen.make)
+    kitchen.open.set()
+    ready.timeout = 5
+
+    assert (await ready.get("a", kitchen.make)).plain == b"made of revision 1"
+    assert kitchen.made == 1
+
+
 async def test_a_failure_is_not_kept():
     kitchen = Kitchen()
     ready = cache(kitchen, freshness=60)

@@ -9,6 +9,7 @@ import pytest
 
 from socratic_api.bootstrap import build_app
 from socratic_api.http.whole_answers import WholeAnswers
+from socratic_api.routes import export
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment
@@ -117,6 +118,18 @@ async def test_without_pyarrow_an_export_says_what_brings_parquet(
         "writes it, too"
     )
     assert (await client.get("/api/export?format=csv")).status_code == 200
+
+
+async def test_an_address_has_few_exports_at_once(
+    client: httpx.AsyncClient, planned: Experiment, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(export, "MOST_OF_AN_ADDRESS", 1)
+    for _ in range(2):
+        assert (await client.get("/api/export?table=absent")).status_code == 422
+        assert (await client.get("/api/export")).status_code == 200, "earlier ones have ended"
+    monkeypatch.setattr(export, "MOST_OF_AN_ADDRESS", 0)
+    refused = await client.get("/api/export")
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "30")
 
 
 async def test_an_export_of_an_unknown_table_or_format_is_a_problem(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.domain.aggregates.item_analysis import ItemFigures, analyse_item
+from socratic_bench.domain.aggregates.item_analysis import ItemFigures, analyse_items
 
 unit = st.floats(0.0, 1.0)
 models = st.lists(st.fixed_dictionaries({"a": unit, "b": unit, "c": unit}), max_size=12)
@@ -18,29 +18,29 @@ GOOD = [{"a": level, "b": level, "c": level / 2} for level in (0.1, 0.4, 0.6, 0.
 
 
 def test_a_scenario_that_goes_with_all_others_tells_models_apart_perfectly():
-    assert analyse_item("a", GOOD).discrimination == pytest.approx(1.0)
+    assert analyse_items(["a"], GOOD)[0].discrimination == pytest.approx(1.0)
 
 
 def test_a_scenario_on_which_better_models_do_worse_has_a_negative_one():
     turned = [{**scores, "a": 1 - scores["a"]} for scores in GOOD]
 
-    assert analyse_item("a", turned).discrimination == pytest.approx(-1.0)
+    assert analyse_items(["a"], turned)[0].discrimination == pytest.approx(-1.0)
 
 
 def test_the_scenario_itself_is_no_part_of_the_total():
     # With the scenario in its own total, the correlation would be positive.
     scores = [{"a": 0.0, "b": 0.5}, {"a": 1.0, "b": 0.4}, {"a": 0.5, "b": 0.45}]
 
-    assert analyse_item("a", scores).discrimination == pytest.approx(-1.0)
+    assert analyse_items(["a"], scores)[0].discrimination == pytest.approx(-1.0)
 
 
 def test_the_interval_is_student_s_over_the_models():
-    found = analyse_item("a", GOOD)
+    found = analyse_items(["a"], GOOD)[0]
 
     assert found.mean == 0.5
     assert found.interval == pytest.approx((0.0, 1.0), abs=1e-9)
     # As scipy.stats.t.interval has it, with the standard error of the mean as scale.
-    narrow = analyse_item("a", [{"a": score} for score in (0.4, 0.5, 0.6)])
+    narrow = analyse_items(["a"], [{"a": score} for score in (0.4, 0.5, 0.6)])[0]
     assert narrow.interval == pytest.approx((0.2515862, 0.7484138), abs=1e-6)
 
 
@@ -58,14 +58,14 @@ def test_the_interval_is_student_s_over_the_models():
     ],
 )
 def test_what_cannot_be_told_is_none(scores: list[dict[str, float]], expected: ItemFigures):
-    assert analyse_item("a", scores) == expected
+    assert analyse_items(["a"], scores)[0] == expected
 
 
 @given(models)
 def test_figures_are_within_their_bounds_and_agree_with_the_standard_library(
     scores: list[dict[str, float]],
 ):
-    found = analyse_item("a", scores)
+    found = analyse_items(["a"], scores)[0]
 
     assert found.models == len(scores)
     if found.interval is not None and found.mean is not None:
