@@ -138,8 +138,8 @@ def endpoints(store: RunStore) -> list[ApiEndpoint]:
             parameters=(EXPERIMENT, *_OPTIONS),
             problems={
                 **PROBLEMS,
-                503: "The store does not answer, many exports are open, or the file takes too long where an answer has to "
-                "be whole, as on Lambda",
+                503: "The store does not answer, many exports are open, or the file takes too long "
+                "where an answer has to be whole, as on Lambda",
                 404: "There is no such experiment, or none at all",
                 422: "A parameter has no such value, or names what the experiment does not have; "
                 "the file is too large where an answer has to be whole; or the API has no pyarrow",

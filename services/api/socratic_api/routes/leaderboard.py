@@ -98,8 +98,8 @@ def leaderboard_endpoints(
             MEDIA_TYPE,
             description="Each event `change` has the ETag of the new answer as its id, and no "
             "data: ask `/api/model-comparison` for it. `away` says that the store does not answer, "
-            "`gone` that the experiment was deleted; `heartbeat` comes after 15 silent seconds. Where an "
-            "answer has to be whole, as behind a function, poll with If-None-Match instead.",
+            "`gone` that the experiment was deleted; `heartbeat` comes after 15 silent seconds. "
+            "Where an answer has to be whole, as behind a function, poll with If-None-Match.",
             parameters=(EXPERIMENT, PROFILE, *FILTERS),
             problems={
                 **PROBLEMS,

@@ -6,7 +6,7 @@ import { isFiltered, withoutFilters, type Filters } from "../lib/filters";
 import { shortened } from "../lib/format";
 
 const SEVERAL = "\n";
-const DATE = /^\d{4}-\d{2}-\d{2}/;
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 export class FilterBar {
   readonly #bar = byId("filters", HTMLDetailsElement);
@@ -53,7 +53,7 @@ export class FilterBar {
       [this.#since, filters.since],
       [this.#until, filters.until],
     ] as const) {
-      const day = DATE.exec(value)?.[0] ?? "";
+      const day = dayOf(value);
       if (input.value !== day) input.value = day;
     }
     this.#tell(comparison);
@@ -82,6 +82,14 @@ export class FilterBar {
     const clear = element("a", { href: withoutFilters() }, "Clear the filters");
     fill(node, comparison?.filtered?.told ?? "The address has filters.", " ", clear, ".");
   }
+}
+
+/** The day of a date or a time, in UTC; empty without one. */
+function dayOf(value: string): string {
+  if (DATE.test(value)) return value;
+  // Without an offset, the API takes a time as UTC.
+  const moment = new Date(/(Z|[+-]\d{2}:?\d{2})$/i.test(value) ? value : `${value}Z`);
+  return Number.isNaN(moment.getTime()) ? "" : moment.toISOString().slice(0, 10);
 }
 
 function choices(select: HTMLSelectElement, options: (readonly [string, string])[]): void {

@@ -83,10 +83,7 @@ export function clockTime(date: Date): string {
   });
 }
 
+/** A day, in UTC as in commands, files and filters: the day that is shown finds what began on it. */
 export function day(iso: string): string {
-  return new Date(iso).toLocaleDateString(undefined, {
-    day: "numeric",
-    month: "short",
-    year: "numeric",
-  });
+  return `${new Date(iso).toLocaleDateString(undefined, { dateStyle: "medium", timeZone: "UTC" })} UTC`;
 }

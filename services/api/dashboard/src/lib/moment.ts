@@ -1,9 +1,13 @@
-// A time as people read it here, with the exact one on hover.
+// A time in UTC, as `day` has it, with the exact one on hover.
 
 import { element } from "./dom";
 
 export function moment(iso: string): HTMLTimeElement {
   const date = new Date(iso);
-  const told = date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-  return element("time", { datetime: iso, title: iso }, told);
+  const told = date.toLocaleString(undefined, {
+    dateStyle: "medium",
+    timeStyle: "short",
+    timeZone: "UTC",
+  });
+  return element("time", { datetime: iso, title: iso }, `${told} UTC`);
 }

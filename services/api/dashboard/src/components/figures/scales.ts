@@ -55,7 +55,7 @@ export function logarithmic(low: number, high: number, from: number, to: number)
   return { at, ticks };
 }
 
-/** Times in milliseconds; ticks at days, Mondays or first days of months, in the reader's zone. */
+/** Times in milliseconds; ticks at days, Mondays or first days of months, in UTC. */
 export function time(low: number, high: number, from: number, to: number, most: number): Scale {
   const at = (value: number) => from + ((value - low) / (high - low || 1)) * (to - from);
   const days = (high - low) / DAY_MS;
@@ -67,12 +67,11 @@ function daysBetween(low: number, high: number, most: number): Tick[] {
   const needed = (high - low) / DAY_MS / most;
   const step = needed <= 1 ? 1 : Math.ceil(needed / 7) * 7;
   const date = new Date(low);
-  date.setHours(0, 0, 0, 0);
+  date.setUTCHours(0, 0, 0, 0);
   const ticks: Tick[] = [];
-  for (; date.getTime() <= high; date.setDate(date.getDate() + 1)) {
-    const utc = Date.UTC(date.getFullYear(), date.getMonth(), date.getDate());
-    if (date.getTime() >= low && ((utc - MONDAY_MS) / DAY_MS) % step === 0) {
-      ticks.push({ value: date.getTime(), text: shortDay(date) });
+  for (; date.getTime() <= high; date.setUTCDate(date.getUTCDate() + 1)) {
+    if (date.getTime() >= low && ((date.getTime() - MONDAY_MS) / DAY_MS) % step === 0) {
+      ticks.push({ value: date.getTime(), text: dated(date, { day: "numeric", month: "short" }) });
     }
   }
   return ticks;
@@ -81,17 +80,16 @@ function daysBetween(low: number, high: number, most: number): Tick[] {
 function months(low: number, high: number, most: number): Tick[] {
   const needed = (high - low) / DAY_MS / 30 / most;
   const step = [1, 2, 3, 6, 12].find((each) => each >= needed) ?? 24;
-  const first = new Date(low);
-  const date = new Date(first.getFullYear(), 0, 1);
+  const date = new Date(Date.UTC(new Date(low).getUTCFullYear(), 0, 1));
   const ticks: Tick[] = [];
-  for (; date.getTime() <= high; date.setMonth(date.getMonth() + step)) {
+  for (; date.getTime() <= high; date.setUTCMonth(date.getUTCMonth() + step)) {
     if (date.getTime() < low) continue;
-    const text = date.toLocaleDateString(undefined, { month: "short", year: "numeric" });
+    const text = dated(date, { month: "short", year: "numeric" });
     ticks.push({ value: date.getTime(), text });
   }
   return ticks;
 }
 
-function shortDay(date: Date): string {
-  return date.toLocaleDateString(undefined, { day: "numeric", month: "short" });
+function dated(date: Date, format: Intl.DateTimeFormatOptions): string {
+  return date.toLocaleDateString(undefined, { ...format, timeZone: "UTC" });
 }
