@@ -17,7 +17,7 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import BrokenPlugin, UnknownProfile, UnknownRun
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.results.experiment_choice import ResultStore, scored_by
-from socratic_bench.results.filters import Condition, ids_called
+from socratic_bench.results.filters import Condition, ids_called, require_known
 from socratic_bench.scoring.profiles import needs_grade
 from socratic_bench.scoring.score import Score, score
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from socratic_bench.errors import InvalidInput
+from socratic_bench.planning.config_file.tables import LONGEST_FIELD
 from socratic_cli.reading.conversations import answered_in
-from socratic_cli.reading.files import LONGEST_FIELD, MOST_BYTES
+from socratic_cli.reading.files import MOST_BYTES
 from socratic_cli.reading.json_stream import reader, rows_of
 from socratic_cli.reading.logged_runs import (
     LogFacts,

@@ -33,16 +33,19 @@ class SeenReply(NamedTuple):
 
 
 def seen(
-    reply: Reply, earlier: Sequence[Response], max_tokens: int, model: CalledModel
+    reply: Reply, earlier: Sequence[Response], max_tokens: int, model: CalledModel | None = None
 ) -> SeenReply:
-    """Return what a student sees of a model's reply after the `earlier` turns of its run."""
+    """Return what a student sees of a model's reply after the `earlier` turns of its run.
+
+    Without `model`, nobody here pays for the reply.
+    """
     visible = read(reply.text)
     notes = {
         *reply.notes,
         *_notes_of_text(visible),
         *_notes_of_counts(reply, earlier, max_tokens),
     }
-    if model.cost_is_upper_bound(reply.usage):
+    if model is not None and model.cost_is_upper_bound(reply.usage):
         notes.add(answer_notes.UPPER_COST)
     return SeenReply(
         visible.text, visible.reasoning or None, _usage(reply, visible), tuple(sorted(notes))

@@ -65,7 +65,7 @@ def _interval(means: Sequence[float]) -> tuple[float, float] | None:
 
 def _discrimination(scenario: str, totals: Sequence[tuple[Scores, float]]) -> float | None:
     pairs = [
-        (own := scores[scenario], (total - own) / (len(scores) - 1))
+        (scores[scenario], (total - scores[scenario]) / (len(scores) - 1))
         for scores, total in totals
         if len(scores) > 1
     ]

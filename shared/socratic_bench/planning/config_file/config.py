@@ -226,9 +226,7 @@ def _config(
     changes: Changes,
     mistakes: Mistakes,
 ) -> BenchmarkConfig:
-    unused = Mistakes()
-    for place, problem in mistakes.notes[:_MOST_NOTES]:
-        unused.add(place, problem)
+    unused = _noted(mistakes)
     predecessor = None
     if is_predecessor(root):
         predecessor = Predecessor(catalogue.providers, mistakes, unused)
@@ -260,8 +258,7 @@ def _config(
         raise mistakes.as_error()
     written = settings.model_dump(exclude_unset=True, exclude={LENGTH, WEIGHTS})
     occasion = written.pop("occasion", None)
-    if occasion is not None and (told := _week_problem(occasion)) and not unused.is_full:
-        unused.add(root.place_of(("occasion",)), told)
+    _note_week(root, occasion, unused)
     if grader is not None:
         written[GRADER] = grader
     if student is not None:
@@ -282,6 +279,19 @@ def _config(
     return BenchmarkConfig(
         manifest, occasion, base_folder, selection.key_variables, weighted, unused.in_order()
     )
+
+
+def _noted(mistakes: Mistakes) -> Mistakes:
+    """Return the first notes of the reader, in a list of their own."""
+    notes = Mistakes()
+    for place, problem in mistakes.notes[:_MOST_NOTES]:
+        notes.add(place, problem)
+    return notes
+
+
+def _note_week(root: Node, occasion: str | None, notes: Mistakes) -> None:
+    if occasion is not None and (told := _week_problem(occasion)) and not notes.is_full:
+        notes.add(root.place_of(("occasion",)), told)
 
 
 def _part_of(manifest: Manifest, part: str, changes: Changes, notes: Mistakes) -> Manifest:

@@ -26,7 +26,7 @@ from socratic_bench.adapters.brokers.sqs.wire import (
     typed,
 )
 from socratic_bench.concurrency.retry_policy import RetryPolicy
-from socratic_bench.errors import BrokerRefused, BrokerError, BrokerUnavailable
+from socratic_bench.errors import BrokerError, BrokerRefused, BrokerUnavailable
 from socratic_bench.events.codec import Message
 
 

@@ -12,7 +12,7 @@ import pytest
 from socratic_bench.adapters.brokers.sqs import topology
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.adapters.brokers.sqs.wire import WireState, encode, typed
-from socratic_bench.errors import BrokerRefused, BrokerError
+from socratic_bench.errors import BrokerError, BrokerRefused
 from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import WorkQueue
 from tests.unit.adapters.brokers.sqs.scripted_aws import (
