@@ -98,8 +98,8 @@ async def test_experiments_are_chosen_and_a_mixed_table_says_so(store: SqlStore,
     await seed(store, first)
     await seed(store, later)
     page = await visit("/")
-    await page.get_by_text("[half as many runs or fewer]").wait_for()
-    assert "Prompt B" in await page.locator("#note").inner_text()
+    await page.get_by_text("[other test conditions]").wait_for()
+    assert "Prompt B" in await page.locator("#summary").inner_text()
 
     await page.locator("#experiment").select_option("all")
     await page.get_by_text("2 sets of test conditions").wait_for()

@@ -36,7 +36,7 @@ _LOOKS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """The looks of a saved plot, by class or else by tag: those of the page on a light ground."""
 
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP = 320, 220, 44, 18, 12
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP = 520, 360, 44, 18, 12
 _CAPTION_LINE: Final = 14
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from itertools import takewhile
@@ -111,11 +112,12 @@ def model_trend_table(found: Timeseries) -> RenderableType:
     """Make the table of one model: every point, trends, change points, and other versions."""
     [series] = found.models
     kind = "  reference tutor" if series.kind == "reference" else ""
+    days = Counter(map(_day, series.points))
     parts: list[RenderableType] = [
         Text.assemble((name_of(series.model_name), "bold"), (f"  {series.model_id}{kind}", "dim")),
         Text(),
         FittingTable(
-            _points(figure_name(found)), [_point_row(each) for each in series.points], _REMEDY
+            _points(figure_name(found)), [_point_row(each, days) for each in series.points], _REMEDY
         ),
     ]
     told = [*_trends(series), *_copies(series), *_lost(series), *_changes(series)]
@@ -154,10 +156,12 @@ def _first_of_stretch(series: ModelSeries) -> Point:
     return series.points[-1 - sum(1 for _ in joining)]
 
 
-def _point_row(point: Point) -> tuple[str, ...]:
+def _point_row(point: Point, days: Mapping[str, int]) -> tuple[str, ...]:
+    """Name the time, too, of points that share a day."""
+    day = _day(point)
     return (
         name_of(point.title or point.experiment_id),
-        _day(point),
+        f"{day} {point.created_at:%H:%M} UTC" if days[day] > 1 else day,
         figure(point.value),
         interval(point.confidence_interval),
         share(point.coverage),

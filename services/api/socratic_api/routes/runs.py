@@ -28,9 +28,9 @@ from socratic_api.routes.query import (
 )
 from socratic_api.routes.run_context import RunStore
 from socratic_bench.domain.experiment.manifest import Experiment
-from socratic_bench.errors import InvalidInput, UnknownExperiment
+from socratic_bench.errors import InvalidInput
 from socratic_bench.results.experiment_choice import find_experiment
-from socratic_bench.results.leaderboard.selection import ALL
+from socratic_bench.results.leaderboard.selection import ALL, default_experiment
 from socratic_bench.results.transcripts import chosen_runs, transcripts_page
 
 _PAGE = 50
@@ -39,7 +39,7 @@ _PAGE_LIMIT = 200
 EXPERIMENT: Final = QueryParameter(
     "experiment",
     "The id of one experiment, or the start of the id, an occasion or a name that only one has; "
-    "without it, the newest experiment.",
+    "without it, the newest experiment of the default leaderboard.",
     {"type": "string", "maxLength": 200},
 )
 
@@ -121,12 +121,12 @@ def endpoints(store: RunStore) -> list[ApiEndpoint]:
 
 
 async def experiment_of(store: RunStore, wanted: str | None) -> Experiment:
-    """Return one experiment, the newest by default. Raises InvalidInput and UnknownExperiment."""
+    """Return one experiment, by default the newest of the leaderboard's default table.
+
+    Raises InvalidInput and UnknownExperiment.
+    """
     if wanted == ALL:
         raise InvalidInput("experiment: one, and not `all`: each has runs of its own")
-    if wanted is not None:
-        return await find_experiment(store, wanted)
-    for newest in (await store.outlines())[:1]:
-        if found := await store.experiment(newest.experiment_id):
-            return found
-    raise UnknownExperiment("the store has no experiment yet: socratic-bench run CONFIG")
+    if wanted is None:
+        wanted = (await default_experiment(store)).experiment_id
+    return await find_experiment(store, wanted)

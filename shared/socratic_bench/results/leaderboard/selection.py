@@ -39,7 +39,9 @@ class LeftOutReason(StrEnum):
 
     OTHER_PROFILE = "other_profile"
     PILOT = "pilot"
-    """It has half as many runs as the fullest one, or fewer."""
+    """A fuller one under its conditions has twice as many runs of a model, or more. Or it is a
+    trial, with one model or few runs of each, and has half as many runs as the fullest of all, or
+    fewer."""
 
     OTHER_CONDITIONS = "other_conditions"
     NO_SCORE = "no_score"
@@ -75,17 +77,21 @@ def default_choice(experiments: Sequence[ExperimentOutline], done: Mapping[str, 
         return Choice({}, {})
     runs = {each.experiment_id: _done(each, done) for each in experiments}
     pinned = [each for each in experiments if each.pinned_at is not None]
+
+    def runs_of_a_model(experiment: ExperimentOutline) -> float:
+        return runs[experiment.experiment_id] / len(experiment.models)
+
+    pilots = _pilots(experiments, runs)
     leading = (
         max(pinned, key=lambda each: each.pinned_at or each.created_at)
         if pinned
-        else _preferred(experiments, lambda each: runs[each.experiment_id], runs)
+        else _first_complete(
+            [each for each in experiments if each.experiment_id not in pilots], runs
+        )
     )
     together = [
         each for each in pinned or experiments if each.conditions_id == leading.conditions_id
     ]
-
-    def runs_of_a_model(experiment: ExperimentOutline) -> float:
-        return runs[experiment.experiment_id] / len(experiment.models)
 
     rows: dict[RowKey, tuple[ExperimentOutline, ...]] = {}
     for model_id in dict.fromkeys(id_ for each in together for id_ in each.model_ids):
@@ -93,7 +99,6 @@ def default_choice(experiments: Sequence[ExperimentOutline], done: Mapping[str, 
         best = _preferred(asking, runs_of_a_model, runs)
         rows[RowKey(model_id, best.conditions_id)] = (best,)
     shown = {each.experiment_id for chosen in rows.values() for each in chosen}
-    fullest = max(runs.values())
     fullest_of_a_model = max(map(runs_of_a_model, together))
 
     def reason(experiment: ExperimentOutline) -> LeftOutReason:
@@ -106,7 +111,7 @@ def default_choice(experiments: Sequence[ExperimentOutline], done: Mapping[str, 
             return LeftOutReason.OLDER if is_complete else LeftOutReason.INCOMPLETE
         if experiment.profile != leading.profile:
             return LeftOutReason.OTHER_PROFILE
-        is_pilot = _is_pilot(runs[experiment.experiment_id], fullest)
+        is_pilot = experiment.experiment_id in pilots
         return LeftOutReason.PILOT if is_pilot else LeftOutReason.OTHER_CONDITIONS
 
     return Choice(
@@ -166,9 +171,40 @@ def _preferred(
 ) -> ExperimentOutline:
     """Return the newest complete experiment that is no pilot, or else the newest that is none."""
     fullest = max(map(size, experiments))
-    full = [each for each in experiments if not _is_pilot(size(each), fullest)]
-    complete = [each for each in full if runs[each.experiment_id] >= each.planned_runs]
-    return (complete or full)[0]
+    return _first_complete(
+        [each for each in experiments if not _is_pilot(size(each), fullest)], runs
+    )
+
+
+def _first_complete(
+    experiments: Sequence[ExperimentOutline], runs: Mapping[str, int]
+) -> ExperimentOutline:
+    """Return the first complete one of these, or else the first."""
+    complete = [each for each in experiments if runs[each.experiment_id] >= each.planned_runs]
+    return (complete or experiments)[0]
+
+
+_TRIAL_BELOW: Final = 10
+"""Runs of a model below which an experiment replaces no fuller one under other conditions."""
+
+
+def _pilots(experiments: Sequence[ExperimentOutline], runs: Mapping[str, int]) -> set[str]:
+    """Return the ids of the pilots, as LeftOutReason.PILOT has them."""
+    of_a_model = {
+        each.experiment_id: runs[each.experiment_id] / len(each.models) for each in experiments
+    }
+    fullest, under = max(runs.values()), dict[str, float]()
+    for each in experiments:
+        known = under.get(each.conditions_id, 0)
+        under[each.conditions_id] = max(known, of_a_model[each.experiment_id])
+    found = set()
+    for each in experiments:
+        size = of_a_model[each.experiment_id]
+        is_trial = len(each.models) == 1 or size < _TRIAL_BELOW
+        is_small = is_trial and _is_pilot(runs[each.experiment_id], fullest)
+        if is_small or _is_pilot(size, under[each.conditions_id]):
+            found.add(each.experiment_id)
+    return found
 
 
 def _is_pilot(size: float, fullest: float) -> bool:
@@ -240,6 +276,30 @@ async def select(
     """
     candidates = await _candidates(store, experiment)
     return await select_among(store, candidates, experiment, profile, filters, known)
+
+
+async def default_experiment(store: Experiments) -> ExperimentOutline:
+    """Return the newest experiment of the default table, for a page of one experiment alone.
+
+    It reads no cells, and so passes over complete experiments whose runs all failed, where `select`
+    passes over those without a score. Raises UnknownExperiment for a store without experiments.
+    """
+    every = candidates = await store.outlines()
+    if not every:
+        raise UnknownExperiment("the store has no experiment yet: socratic-bench run CONFIG")
+    newest = None
+    for _ in range(_MOST_SET_ASIDE):
+        shown = (await _choice(store, candidates, None)).rows.values()
+        chosen = max((each for row in shown for each in row), key=lambda each: each.created_at)
+        newest = newest or chosen
+        progress = (await store.progress_of([chosen.experiment_id])).get(chosen.experiment_id)
+        has_scores = progress is None or progress.failed < progress.planned
+        if has_scores or chosen.pinned_at is not None:
+            return chosen
+        candidates = [each for each in candidates if each is not chosen]
+        if not candidates:
+            break
+    return newest or every[0]
 
 
 async def select_among(

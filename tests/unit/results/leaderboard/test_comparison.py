@@ -16,6 +16,7 @@ from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import UnknownExperiment
 from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from socratic_bench.results.leaderboard.places import OtherWeights
+from socratic_bench.results.leaderboard.selection import default_experiment
 from socratic_bench.results.leaderboard.text_formats import (
     comparison_csv,
     comparison_markdown,
@@ -303,6 +304,17 @@ async def test_a_pilot_replaces_no_result(store: MemoryStore, pilot: str):
     [left_out] = comparison.left_out
     assert (left_out.reason, left_out.experiment_ids) == ("pilot", (trial.experiment_id,))
     assert f"{trial.experiment_id} [half as many runs or fewer]" in (comparison.note or "")
+
+
+async def test_a_small_study_is_no_pilot_of_a_large_one_under_other_conditions(store: MemoryStore):
+    study = other_prompt(tutors(2), days=1, repeats=1)
+    for each in (experiment(tutors(5)), study):
+        await seed(store, each)
+
+    comparison = await model_comparison(store)
+
+    assert {row.experiment_ids for row in comparison.models} == {(study.experiment_id,)}
+    assert (await default_experiment(store)).experiment_id == study.experiment_id
 
 
 async def test_a_running_experiment_replaces_no_complete_one_and_more_than_a_pilot(

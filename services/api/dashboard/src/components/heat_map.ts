@@ -9,6 +9,21 @@ import type { CsvRow } from "./copy_button";
 
 export const OVERALL = "overall";
 
+/** Where white reads better than black on a light page, and black better than white on a dark one. */
+const DEEP = 0.69;
+const BRIGHT = 0.54;
+
+/** How far a field's colour is from the page's to the full one: high scores lie close together. */
+export function shade(value: number): number {
+  return value ** 1.5;
+}
+
+/** What the text on a field needs to keep the contrast of level AA. */
+export function groundOf(value: number | null): string {
+  const far = shade(value ?? 0);
+  return `${far >= DEEP ? "deep " : ""}${far >= BRIGHT ? "bright" : ""}`.trim();
+}
+
 export function figure(found: ScenarioScore, vector: string): number | null {
   return vector === OVERALL ? found.overall : (found.vectors[vector] ?? null);
 }
@@ -59,8 +74,8 @@ function row(model: ModelScores, table: ScenarioScores, vector: string): HTMLEle
       const address = runsInRanking(table.experiment_id, model.model_id, runs);
       const told = `${model.model_name}, ${id}: ${score(value)}`;
       const link = element("a", { href: address, "aria-label": told, title: told }, score(value));
-      const field = element("td", { class: value === null ? "none" : "" }, link);
-      field.style.setProperty("--share", String(value ?? 0));
+      const field = element("td", { class: value === null ? "none" : groundOf(value) }, link);
+      field.style.setProperty("--share", String(shade(value ?? 0)));
       return field;
     }),
   );

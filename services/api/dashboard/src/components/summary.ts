@@ -2,22 +2,25 @@
 
 import type { ModelComparison, ModelFigures } from "../lib/api_types";
 import { byId, element, say, toggle } from "../lib/dom";
-import { counted, day, interval, isolated, listed, score } from "../lib/format";
+import { counted, day, interval, isolated, listed, score, shortened } from "../lib/format";
 import { hasLeader, leaderOf } from "../lib/models";
 
-export function showSummary({ models, vectors }: ModelComparison): void {
+export function showSummary({ models, vectors, experiments }: ModelComparison): void {
+  const [one, ...others] = experiments;
+  const title = others.length ? null : (one?.name ?? one?.occasion);
+  const of = title ? ` of ${isolated(shortened(title, 40))}` : "";
   const runs = models.reduce((sum, model) => sum + model.total_runs, 0);
   say(
     byId("summary"),
     models.length
-      ? `How ${counted(models.length, "tutor")} answered in ${counted(runs, "run")}: every response is scored from 0.00 to 1.00 on ${listed(vectors)}.`
+      ? `How ${counted(models.length, "tutor")} answered in ${counted(runs, "run")}${of}: every response is scored from 0.00 to 1.00 on ${listed(vectors)}.`
       : "How language models answer students: every response is scored from 0.00 to 1.00.",
   );
 }
 
 /** Who leads, by how much, and who is not clearly behind. */
 export function showFinding(comparison: ModelComparison): void {
-  const { models, filtered } = comparison;
+  const { models, filtered, baseline } = comparison;
   const node = byId("finding");
   const leader = leaderOf(models);
   // Scores under different conditions do not compare, and hidden models may score higher.
@@ -33,7 +36,7 @@ export function showFinding(comparison: ModelComparison): void {
   const isAlone =
     leader.kind === "model" && leader.confidence_interval && leader.rank_interval?.[1] === 1;
   const verb = isAlone ? "leads with" : "has the highest score,";
-  const told = `${roleOf(leader, models)} ${verb} ${score(leader.overall_score)}${bounds}${where}. ${nearest(leader, models)}`;
+  const told = `${roleOf(leader, models)} ${verb} ${score(leader.overall_score)}${bounds}${where}. ${nearest(leader, models)}${mirrored(leader, baseline)}`;
   if (node.textContent === name + told) return;
   node.replaceChildren(element("strong", {}, element("bdi", {}, name)), told);
 }
@@ -41,6 +44,13 @@ export function showFinding(comparison: ModelComparison): void {
 function roleOf(leader: ModelFigures, models: readonly ModelFigures[]): string {
   if (leader.kind === "reference") return ", a reference tutor,";
   return models[0] === leader ? "" : ", the best model,";
+}
+
+/** A leader below the constant reply gives no sign of reading: ranks alone would hide that. */
+function mirrored({ overall_score: own }: ModelFigures, baseline: ModelFigures | null): string {
+  const constant = baseline?.overall_score ?? null;
+  if (own === null || constant === null || own >= constant) return "";
+  return ` That is below the constant reply, ${score(constant)}, which reads no message.`;
 }
 
 function nearest(leader: ModelFigures, models: readonly ModelFigures[]): string {

@@ -62,8 +62,15 @@ export function withCode(text: string): (HTMLElement | string)[] {
   return text.split("`").map((piece, place) => (place % 2 ? element("code", {}, piece) : piece));
 }
 
+/** A text without its sentences that name a command: a page has controls instead. */
+function withoutCommands(text: string): string {
+  const sentences = text.split(/(?<=[.!?]) (?=[A-Z])/);
+  return sentences.filter((each) => !each.includes("`socratic-bench")).join(" ");
+}
+
 /** Shows one paragraph a text, or hides the node without any. Words between backticks are code. */
 export function sayEach(node: HTMLElement, texts: readonly string[]): void {
-  toggle(node, texts.length > 0);
-  fill(node, ...texts.map((text) => element("p", {}, ...withCode(text))));
+  const shown = texts.map(withoutCommands).filter(Boolean);
+  toggle(node, shown.length > 0);
+  fill(node, ...shown.map((text) => element("p", {}, ...withCode(text))));
 }

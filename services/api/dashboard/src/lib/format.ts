@@ -5,7 +5,13 @@ const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const CENTS = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 export function score(value: number | null): string {
-  return value === null ? UNKNOWN : value.toFixed(2).replace("-", "\u2212");
+  // A small negative figure is no minus zero.
+  return value === null
+    ? UNKNOWN
+    : value
+        .toFixed(2)
+        .replace(/^-0\.00$/, "0.00")
+        .replace("-", "\u2212");
 }
 
 /** A difference with its sign. */

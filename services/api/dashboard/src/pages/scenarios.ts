@@ -15,7 +15,7 @@ const ORDERS: Record<string, (scenario: AnalysedScenario) => number> = {
 };
 
 class ScenariosPage {
-  readonly #picker = new ExperimentPicker(byId("experiment", HTMLSelectElement), [["", "newest"]]);
+  readonly #picker = new ExperimentPicker(byId("experiment", HTMLSelectElement), []);
   #analysis: ScenarioAnalysis | null = null;
   #profile = "";
 
@@ -57,6 +57,7 @@ class ScenariosPage {
     try {
       if (!(await this.#showChoices(experiment))) return;
       const { data } = await read("/api/scenarios", { experiment, profile: this.#profile });
+      if (data && !experiment) await this.#picker.offer(data.experiment_id);
       toggle(byId("away"), false);
       this.#analysis = data;
       this.#show();

@@ -14,7 +14,7 @@ export function verdict(difference: ModelDifference): (Node | string)[] {
   const names = [strong(first.model_name), strong(second.model_name)] as const;
   const gap = overall?.difference ?? null;
   if (gap === null) return [names[0], " and ", names[1], " have no scored scenario in common."];
-  if (gap === 0) return ["Both score the same", ...leftOpen(difference)];
+  if (score(Math.abs(gap)) === "0.00") return ["Both score the same", ...leftOpen(difference)];
   const [more, less] = gap < 0 ? [names[1], names[0]] : names;
   const bounds = overall?.interval ?? null;
   const ordered: [number, number] | null = bounds && (gap < 0 ? [-bounds[1], -bounds[0]] : bounds);

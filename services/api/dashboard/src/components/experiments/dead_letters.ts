@@ -2,20 +2,20 @@
 
 import { change, problemOf, read } from "../../lib/api";
 import type { DeadLetterQueue, ShownDeadLetter } from "../../lib/api_types";
-import { byId, element, say } from "../../lib/dom";
+import { byId, element, say, toggle } from "../../lib/dom";
 import { count, counted } from "../../lib/format";
 import { keyGiven } from "./keys";
-
-const NO_BROKER =
-  "Unknown: this API has no broker. Start it with SOCRATIC_BROKER_URL, or ask with socratic-bench dlq list.";
 
 export async function showDeadLetters(): Promise<void> {
   const told = byId("dead-letters-told");
   try {
     const { data } = await read("/api/dead-letters");
     if (!data) return;
-    const waiting = (data.queues ?? []).filter((queue) => queue.waiting > 0);
-    say(told, data.queues ? sentence(waiting) : NO_BROKER);
+    // Without a broker there are no services, and so no messages of theirs.
+    toggle(byId("dead-letters-section"), data.queues !== null);
+    if (!data.queues) return;
+    const waiting = data.queues.filter((queue) => queue.waiting > 0);
+    say(told, sentence(waiting));
     const list = byId("dead-letters");
     const key = JSON.stringify(waiting);
     if (list.dataset.key === key) return;

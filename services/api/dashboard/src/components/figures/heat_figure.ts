@@ -3,7 +3,7 @@
 import type { ScenarioScores } from "../../lib/api_types";
 import { drawing } from "../../lib/dom";
 import { counted, score, shortened } from "../../lib/format";
-import { figure, ordered } from "../heat_map";
+import { figure, groundOf, ordered, shade } from "../heat_map";
 import { fixed, label, TEXT_PX, type Drawing, type Figure } from "./figure";
 import { textWidth } from "./labels";
 import { sourceOf, type Cited } from "./source";
@@ -11,8 +11,6 @@ import { sourceOf, type Cited } from "./source";
 const ROW = 24;
 const NAME_LIMIT = 30;
 const SCENARIO_LIMIT = 28;
-/** As on the page: figures on the darkest field keep the contrast of level AA. */
-const DARKEST = 0.48;
 /** Where a field has no room for its figure. */
 const LEAST_FOR_TEXT = 28;
 
@@ -56,12 +54,12 @@ function drawHeat(table: ScenarioScores, vector: string, width: number): Drawing
       const value = figure(found, vector);
       const x = left + at * step;
       const size = { x: fixed(x + 1), y: fixed(y + 1), width: fixed(step - 2), height: ROW - 2 };
-      const shade = fixed((value ?? 0) * DARKEST * 100);
-      marks.push(
-        drawing("rect", { class: "field", ...size, "fill-opacity": `${Number(shade) / 100}` }),
-      );
+      const opacity = Number(fixed(shade(value ?? 0) * 100)) / 100;
+      marks.push(drawing("rect", { class: "field", ...size, "fill-opacity": `${opacity}` }));
       if (step < LEAST_FOR_TEXT) continue;
-      marks.push(label(score(value), x + step / 2, y + ROW / 2, "middle"));
+      const told = label(score(value), x + step / 2, y + ROW / 2, "middle");
+      told.classList.add("figure", ...groundOf(value).split(" ").filter(Boolean));
+      marks.push(told);
     }
   }
   return { height: top + models.length * ROW + 4, marks };
