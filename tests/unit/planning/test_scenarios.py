@@ -123,7 +123,7 @@ def test_every_broken_line_of_a_file_is_told_at_once(tmp_path):
             "mine.jsonl line 6, promt: unknown column; did you mean `prompt`? `{file: …}` keeps it "
             "as metadata"
         ),
-        'mine.jsonl line 6, prompt: is missing, and "c" is not in socratic-15',
+        "mine.jsonl line 6, prompt: is missing, and its id is not in socratic-15",
         (
             "mine.jsonl line 7: must be a pack, the id of a scenario of socratic-15, or a mapping "
             "with `id`, `dimension` and `prompt`, not 3"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -10,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from stat import S_IMODE
-from typing import IO, Any, Literal, TypeVar
+from typing import IO, Any, Final, Literal, TypeVar
 
 import click
 
@@ -107,6 +108,10 @@ def whole_binary_file(path: Path, *, option: str = "--out") -> Iterator[IO[bytes
         yield file
 
 
+_OF_SHELL: Final = re.compile(r"/dev/(stdout|stderr|fd/\d+)$|/proc/[^/]+/fd/\d+$")
+"""The paths of files that this process has open."""
+
+
 @contextmanager
 def _part_of(path: Path, option: str) -> Iterator[Path]:
     """Yield the path of a file that replaces `path` at the end, and is removed after an error.
@@ -115,8 +120,7 @@ def _part_of(path: Path, option: str) -> Iterator[Path]:
     is a file that the shell opened, as /dev/stdout: it is its own part, and gets more at its end.
     """
     try:
-        of_shell = path.absolute().is_relative_to("/dev") or path.absolute().is_relative_to("/proc")
-        if of_shell or (path.exists() and not path.is_file()):
+        if _OF_SHELL.match(str(path.absolute())) or (path.exists() and not path.is_file()):
             yield path
             return
         target = path.resolve()

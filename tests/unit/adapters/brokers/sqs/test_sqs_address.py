@@ -33,7 +33,7 @@ def test_an_address_may_name_nothing(monkeypatch):
 @pytest.mark.parametrize(
     ("url", "named"),
     [
-        ("amqp://localhost/", "amqp"),
+        ("amqp://localhost/", "does not begin with sqs://"),
         ("sqs://Frankfurt/", "Frankfurt"),
         ("sqs://eu-central-1/prod.one", r"prod\.one"),
         ("sqs://eu-central-1/prod?queue=x", "queue"),
