@@ -227,7 +227,7 @@ async def test_one_week_alone_and_no_week_say_what_to_do(store: SqlStore, visit:
 async def test_an_unknown_tutor_is_named(visit: Visit):
     page = await visit("/trends.html?model=nobody", quiet=False)
 
-    await page.get_by_text("no experiment of this store has a model 'nobody'").wait_for()
+    await page.get_by_text("no experiment has a model 'nobody'").wait_for()
 
 
 @LOOKS
