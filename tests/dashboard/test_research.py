@@ -46,6 +46,27 @@ async def test_models_stand_best_first_and_the_page_does_not_scroll_sideways(
     assert f"{count * 45:,} runs" in await page.locator("#summary").inner_text()
 
 
+@SCREENS
+async def test_each_prompt_of_a_matrix_has_its_effect_below_the_ranking(
+    store: SqlStore, address: str, visit: Visit, viewport: Any
+):
+    models = [TutorModel(id=f"provider/{name}") for name in ("a", "b")]
+    cells = [model.under(prompt, prompt) for model in models for prompt in ("tell", "ask")]
+    await seed(store, experiment(cells))
+    page = await visit("/research.html", viewport=viewport)
+
+    rows = page.locator("#prompt-effects tbody tr")
+    await rows.first.wait_for()
+    tell, ask = [await each.locator("th, td").all_inner_texts() for each in await rows.all()]
+    async with httpx.AsyncClient(base_url=address) as client:
+        told = (await client.get("/api/model-comparison")).json()["prompts"]
+    assert (tell[0], tell[2:]) == ("tell", ["–", "–", "–"])
+    assert (ask[0], ask[1]) == ("ask", f"{told[1]['overall']:.2f}")
+    assert ask[2].lstrip("+\u2212") == f"{abs(told[1]['difference']):.2f}"
+    assert "2 tutors and 15 scenarios" in await page.locator("#about-prompts").inner_text()
+    assert await width_of(page) <= viewport["width"]
+
+
 async def test_reference_tutors_are_marked_by_word_and_by_form(store: SqlStore, visit: Visit):
     await seed(store, experiment(tutors(5)))
     page = await visit("/")
