@@ -6,9 +6,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from socratic_cli.notebook import run
+    from socratic_cli.notebook import load, run
 
-__all__ = ["run"]
+__all__ = ["load", "run"]
 
 
 def __getattr__(name: str) -> Any:

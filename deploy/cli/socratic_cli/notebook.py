@@ -1,4 +1,4 @@
-"""`await run(...)`: a benchmark from Python, for example in a notebook."""
+"""`await run(...)` and `await load(...)`: a benchmark from Python, for example in a notebook."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import asyncio
 import json
 import os
 import re
+import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
+
+import structlog
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
@@ -26,11 +31,14 @@ from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.responses import Responses
-from socratic_bench.results.leaderboard.leaderboard import ModelComparison
-from socratic_cli.benchmark_run import Outcome, opened_benchmark, outcome_of
+from socratic_bench.results.experiment_choice import find_experiment
+from socratic_bench.results.formats import MISSING, figure, printable
+from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
+from socratic_cli.benchmark_run import opened_benchmark, outcome_of
+from socratic_cli.display.command_log import warn_in_lines
 from socratic_cli.embedded import Benchmark, BenchmarkResult
 from socratic_cli.key_approval import access_check, own_endpoints, with_approved_keys
-from socratic_cli.options.store import DEFAULT_STORE
+from socratic_cli.options.store import DEFAULT_STORE, readable_store
 
 RUNS_TOGETHER = 500
 """The number of runs whose responses are read at a time."""
@@ -49,7 +57,13 @@ class ResponseRow:
     dimension: str
     repeat: int
     turn: int
+    model_name: str
+    """The model's name for people."""
+
+    student_message: str
     text: str
+    """The tutor's response."""
+
     status: str
     vectors: Mapping[str, float | None] | None
     """0.0 to 1.0 each, unrounded; None for a vector that does not apply; all None: unscored."""
@@ -61,6 +75,11 @@ class ResponseRow:
     """None: unknown, which is not zero."""
 
     latency_ms: int | None
+    input_tokens: int | None
+    """None: no count of the provider."""
+
+    output_tokens: int | None
+    """With reasoning; None: no count of the provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +102,7 @@ class FailedRun:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunResult:
     """The results of a benchmark, as stored at its end."""
 
@@ -101,7 +120,28 @@ class RunResult:
     """The progress of the experiment, in runs."""
 
     dead_letters: tuple[DeadLetter, ...]
-    """Messages that no handler could handle; their runs are not done."""
+    """Messages that no handler could handle; their runs are not done. A loaded result has none."""
+
+    def __repr__(self) -> str:
+        return f"RunResult({self._summary})"
+
+    def _repr_html_(self) -> str:
+        """Return the leaderboard as a table for a notebook; every text in it is escaped."""
+        rows = "".join(
+            f"<tr><td>{_html(each.model_name)}</td><td>{figure(each.overall_score)}</td>"
+            f"<td>{each.scored_responses or MISSING}</td></tr>"
+            for each in self.comparison.rows
+        )
+        notes = "".join(f"<p>{_html(note)}</p>" for note in self.comparison.cautions)
+        return (
+            f"<p>{_html(self._summary)}</p><table><thead><tr><th>model</th><th>overall</th>"
+            f"<th>scored responses</th></tr></thead><tbody>{rows}</tbody></table>{notes}"
+        )
+
+    @property
+    def _summary(self) -> str:
+        done = f"{self.progress.done} of {self.progress.planned} runs done"
+        return f"{self.experiment_id}: {done}, {self.progress.failed} failed"
 
     @property
     def finished(self) -> bool:
@@ -124,9 +164,19 @@ class RunResult:
         return import_module("pandas").DataFrame(rows, columns=[*columns, *names])
 
 
-async def result_of(store: RunResultStore, outcome: Outcome) -> RunResult:
-    """Read all results of a benchmark's experiment into memory."""
-    experiment = outcome.result.experiment
+def _html(text: str) -> str:
+    return escape(printable(text))
+
+
+async def result_of(
+    store: RunResultStore,
+    experiment: Experiment,
+    comparison: ModelComparison,
+    progress: Progress,
+    dead_letters: tuple[DeadLetter, ...] = (),
+) -> RunResult:
+    """Read all results of an experiment into memory."""
+    names = {model: each.name or model for model, each in experiment.manifest.models_by_id.items()}
     scores = await _scores(store, experiment)
     responses: list[ResponseRow] = []
     failures: list[FailedRun] = []
@@ -135,17 +185,20 @@ async def result_of(store: RunResultStore, outcome: Outcome) -> RunResult:
         stored = await store.responses([run.run_id for run in batch])
         for run in batch:
             turns = stored.get(run.run_id, ())
-            responses += [_row(each, scores.get((run.run_id, each.turn))) for each in turns]
+            responses += [
+                _row(each, scores.get((run.run_id, each.turn)), names[run.model_id])
+                for each in turns
+            ]
             failure = failed.get(run.run_id)
             if failure is not None and not (turns and turns[-1].last_turn):
                 failures.append(_failed(run, failure))
     return RunResult(
         experiment_id=experiment.experiment_id,
-        comparison=outcome.comparison,
+        comparison=comparison,
         responses=tuple(responses),
         failures=tuple(failures),
-        progress=outcome.result.progress,
-        dead_letters=outcome.result.dead_letters,
+        progress=progress,
+        dead_letters=dead_letters,
     )
 
 
@@ -172,7 +225,7 @@ async def _failures(store: Aggregates, experiment: Experiment) -> Mapping[str, R
     return failures
 
 
-def _row(response: Response, score: ScoredResponse | None) -> ResponseRow:
+def _row(response: Response, score: ScoredResponse | None, model_name: str) -> ResponseRow:
     run, cost = response.run, response.cost_nanodollars
     return ResponseRow(
         model=run.model_id,
@@ -180,12 +233,16 @@ def _row(response: Response, score: ScoredResponse | None) -> ResponseRow:
         dimension=run.dimension,
         repeat=run.repeat,
         turn=response.turn,
+        model_name=model_name,
+        student_message=response.student_message,
         text=response.text,
         status=str((score or response).status),
         vectors=None if score is None else score.vectors,
         overall=None if score is None else score.overall,
         cost_usd=None if cost is None else cost / NANODOLLARS_PER_DOLLAR,
         latency_ms=response.latency_ms,
+        input_tokens=response.usage.input_tokens,
+        output_tokens=response.usage.output_tokens,
     )
 
 
@@ -221,8 +278,8 @@ async def run(
     `config` is a file, or a mapping of the same shape whose paths are relative to the working
     folder. `store` is an address or the path of a database file; None is SOCRATIC_STORE_URL, or
     socratic-bench.db in the working folder. `on_progress` is called a few times a second, and at
-    the end. `fresh` reuses no answers of other experiments, `retry_failed` asks failed runs once
-    more.
+    the end; without it a notebook or a terminal shows a bar. `fresh` reuses no answers of other
+    experiments, `retry_failed` asks failed runs once more.
 
     The same call again continues an interrupted benchmark. A cancelled call begins no further model
     call, stores the calls in flight and then raises CancelledError; a second cancellation ends it
@@ -240,12 +297,74 @@ async def run(
     async with opened_benchmark(
         read, endpoints, _address(store), fresh=fresh, retry_failed=retry_failed
     ) as (benchmark, prospect):
-        listener = None if on_progress is None else _Listener(benchmark, on_progress)
-        result = await _executed(benchmark)
+        with _plain_log(), _progress_bar() as bar:
+            tell = on_progress or bar
+            listener = None if tell is None else _Listener(benchmark, tell)
+            result = await _executed(benchmark)
         if listener is not None and listener.error is not None:
             raise listener.error
         outcome = await outcome_of(benchmark, prospect, result, read.weighted_profile)
-        return await result_of(benchmark.store, outcome)
+        return await result_of(
+            benchmark.store,
+            result.experiment,
+            outcome.comparison,
+            result.progress,
+            result.dead_letters,
+        )
+
+
+async def load(experiment: str, *, store: str | Path | None = None) -> RunResult:
+    """Return a stored experiment as `run` would; calls no model and changes nothing.
+
+    `experiment` is an id or a name, as in `socratic-bench leaderboard --experiment`; `store` is as
+    in `run`. Raises UnknownExperiment, AmbiguousExperiment, NoScores, InvalidSettings for a missing
+    database file, StoreError.
+    """
+    async with readable_store(_address(store)) as opened:
+        found = await find_experiment(opened, experiment)
+        comparison = await model_comparison(opened, found.experiment_id)
+        progress = await opened.progress(found.experiment_id)
+        return await result_of(opened, found, comparison, progress)
+
+
+@contextmanager
+def _plain_log() -> Iterator[None]:
+    """Print the services' warnings as plain lines, unless the program configured their log."""
+    if structlog.is_configured():
+        yield
+        return
+    warn_in_lines()
+    try:
+        yield
+    finally:
+        structlog.reset_defaults()
+
+
+BAR_WIDTH = 30
+"""The characters of the progress bar."""
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[Progress], object] | None]:
+    """Yield a function that draws a bar; None where nobody watches, as in a pipe."""
+    if not (sys.stdout.isatty() or "ipykernel" in sys.modules):
+        yield None
+        return
+    shown = False
+
+    def draw(progress: Progress) -> None:
+        nonlocal shown
+        shown = True
+        done = BAR_WIDTH * progress.done // max(progress.planned, 1)
+        bar = "█" * done + "░" * (BAR_WIDTH - done)
+        sys.stdout.write(f"\r{bar} {progress.done} of {progress.planned} runs")
+        sys.stdout.flush()
+
+    try:
+        yield draw
+    finally:
+        if shown:
+            sys.stdout.write("\n")
 
 
 def _read(config: str | Path | Mapping[str, Any], models: RegisteredModels) -> BenchmarkConfig:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from socratic_bench.errors import InvalidConfig, MissingExtra
+from socratic_bench.errors import InvalidConfig, MissingExtra, UnknownExperiment
 from socratic_bench.ports.stores.experiments import Progress
-from socratic_cli import run
+from socratic_cli import load, run
 from socratic_cli.benchmark_run import StoreInUse
 from tests.waiting import waiting_for
 
@@ -81,6 +81,39 @@ async def test_it_gives_every_response_with_its_scores_in_the_order_of_the_plan(
         )
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.experiment_id = "another"  # type: ignore[misc]
+
+
+async def test_a_stored_experiment_loads_as_the_same_result(tmp_path):
+    ran = await run(SMALL, store=tmp_path / "n.db")
+    loaded = await load(ran.experiment_id, store=tmp_path / "n.db")
+    assert loaded == ran
+    assert all(row.student_message and row.output_tokens for row in loaded.responses)
+    with pytest.raises(UnknownExperiment, match="there is no experiment 'another'"):
+        await load("another", store=tmp_path / "n.db")
+
+
+async def test_a_notebook_shows_a_table_in_which_names_are_text(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    model = {"id": "reference/socratic", "name": "<script>alert(1)</script>\u202e"}
+    result = await run({**SMALL, "models": [model]}, store=tmp_path / "n.db")
+    assert result.responses[0].model_name == model["name"]
+    shown = result._repr_html_()
+    assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;\ufffd</td>" in shown
+    assert "<script" not in shown
+    assert "4 of 4 runs done" in shown
+    assert repr(result) == f"RunResult({result.experiment_id}: 4 of 4 runs done, 0 failed)"
+    assert capsys.readouterr().out.endswith("\u2588 4 of 4 runs\n")
+
+
+async def test_a_failing_model_is_told_in_plain_lines(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answers.jsonl").write_text(
+        json.dumps({"scenario_id": SMALL["scenarios"][0], "repeat": 1, "text": "Why?"})
+    )
+    await run({**SMALL, "models": ["replay/answers.jsonl"]}, store="n.db")
+    output = capsys.readouterr()
+    assert "Warning: model in trouble" in output.err
+    assert "\x1b" not in output.out + output.err
 
 
 async def test_a_file_and_a_mapping_make_the_same_experiment_which_goes_on(tmp_path, monkeypatch):

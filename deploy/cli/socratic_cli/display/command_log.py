@@ -26,6 +26,11 @@ def log_to_standard_error() -> None:
     # A driver's warnings, such as a closed channel, help no user.
     logging.getLogger().setLevel(logging.ERROR)
     logging.getLogger("aiormq").setLevel(logging.CRITICAL)
+    warn_in_lines()
+
+
+def warn_in_lines() -> None:
+    """Print the services' warnings as plain lines, each once."""
     structlog.configure(
         processors=[
             _without_what_the_progress_tells,
