@@ -332,7 +332,8 @@ class BrokerUnavailable(BrokerError):
 class BrokerRefused(BrokerUnavailable):
     """The broker refuses until somebody acts: a virtual host, a permission, a limit.
 
-    The message has the broker's own words. A service goes on trying; a command need not wait.
+    The message has the broker's own words. A running service goes on trying; a command, and a
+    service that starts, end at once.
     """
 
 
