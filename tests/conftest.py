@@ -19,7 +19,10 @@ MOST_WORKERS = 4
 LONGEST_IN_AN_ID = 60
 """Characters of a text that stand in the id of a test."""
 
-SLOWEST_FIRST = ("containers", "chaos", "e2e", "dashboard", "contract", "integration")
+SLOWEST_FIRST = (
+    *("containers", "chaos", "wheels", "compat", "e2e"),
+    *("dashboard", "contract", "simulation", "integration"),
+)
 """Folders whose tests are begun first, so that none of them is left over alone in the end."""
 
 pytest.register_assert_rewrite("tests.dashboard.backends.suite")
@@ -68,10 +71,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place)
 
 
-def _place(item: pytest.Item) -> int:
+def _place(item: pytest.Item) -> tuple[int, bool]:
     _, _, below = str(item.path).partition("/tests/")
     folder = below.partition("/")[0]
-    return SLOWEST_FIRST.index(folder) if folder in SLOWEST_FIRST else len(SLOWEST_FIRST)
+    place = SLOWEST_FIRST.index(folder) if folder in SLOWEST_FIRST else len(SLOWEST_FIRST)
+    is_long = any(item.iter_markers("long")) or any(item.iter_markers("two_lengths"))
+    return place, not is_long
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
