@@ -83,13 +83,6 @@ async def find(connection: AwsConnection, name: str) -> ServerQueue | None:
     return None if answer is None else ServerQueue(connection, name, answer["QueueUrl"])
 
 
-async def find_all(connection: AwsConnection, work: WorkQueue) -> Declared | None:
-    """Find a queue and its dead letters; None if one of them is missing. Creates nothing."""
-    name, dead_name = names_of(connection, work)
-    queue, dead = await find(connection, name), await find(connection, dead_name)
-    return None if queue is None or dead is None else Declared(work, queue, dead)
-
-
 async def arn_of(connection: AwsConnection, queue: ServerQueue) -> str:
     """Return a queue's ARN."""
     answer = await connection.call(
