@@ -113,8 +113,8 @@ def test_an_image_for_aws_holds_its_client_and_no_server_of_compose(stack):
     arguments = ("SERVICE=judge", "PORT=9102", "EXTRAS=aws,container")
     given = [word for each in arguments for word in ("--build-arg", each)]
     name = f"{stack.environment['COMPOSE_PROJECT_NAME']}-aws"
-    words = ("--network", "none", "--file", "services/Dockerfile", "--tag", name, ".")
-    built = stack.run("docker", "build", *given, *words, deadline=900)
+    words = ("--network", "none", "--file", "services/Dockerfile", "--target", "service")
+    built = stack.run("docker", "build", *given, *words, "--tag", name, ".", deadline=900)
     assert built.returncode == 0, built.stdout + built.stderr
     names = ["aiobotocore", "prometheus_client", "aio_pika", "asyncpg", "sqlalchemy"]
     script = f"from importlib.util import find_spec; print([n for n in {names} if find_spec(n)])"

@@ -38,6 +38,7 @@ class Image:
     @classmethod
     def of(cls, service: str, **variables: str) -> "Image":
         build = compose(**variables)["services"][service]["build"]
+        assert build["target"] == "service"
         return cls.read(COMPOSE / build["context"] / build["dockerfile"], **build["args"])
 
     @classmethod
@@ -66,10 +67,10 @@ class Image:
 
     @property
     def final(self) -> "Image":
-        return self.target("")
+        return self.target("service")
 
     def target(self, name: str) -> "Image":
-        """A stage after the stage that it begins with; the default one has no name."""
+        """A stage after the stage that it begins with."""
         [stage] = [each for each in self.stages() if each.name == name]
         if any(each.name == stage.base for each in self.stages()):
             return Image(self.target(stage.base).instructions + stage.instructions)

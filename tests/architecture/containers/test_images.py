@@ -51,7 +51,7 @@ def test_the_command_runs_as_a_fixed_user_without_rights_in_a_folder_of_the_user
     assert labels["org.opencontainers.image.version"] == "1.2.3"
 
 
-@pytest.mark.parametrize(("name", "build"), [("", "build"), ("command", "build-command")])
+@pytest.mark.parametrize(("name", "build"), [("service", "build"), ("command", "build-command")])
 def test_what_builds_an_image_does_not_get_into_it(name, build):
     final = COMMAND.target(name)
     assert [source.split()[0] for source in final.all("COPY")] == [f"--from={build}"]

@@ -122,7 +122,7 @@ def build_command(service: str, tag: str, release: str, architecture: str) -> li
     ]
     return [
         *("docker", "build", "--platform", PLATFORMS[architecture], *given),
-        *("--file", "services/Dockerfile", "--tag", tag, "."),
+        *("--file", "services/Dockerfile", "--target", "service", "--tag", tag, "."),
     ]
 
 
