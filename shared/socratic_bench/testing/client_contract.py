@@ -98,16 +98,16 @@ async def test_a_later_turn_is_answered_with_what_came_before(
     assert (await client.ask(question)).text
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 async def test_a_hostile_text_gets_a_reply_or_a_failure_of_the_port(
-    under_test: ClientUnderTest, client: ModelClient, text: str
+    under_test: ClientUnderTest, client: ModelClient
 ) -> None:
-    question = under_test.questions()[0]._replace(student_message=text)
-    try:
-        reply = await client.ask(question)
-    except ModelCallFailed:
-        return
-    assert isinstance(reply.text, str)
+    question = under_test.questions()[0]
+    for number, text in enumerate(HOSTILE):
+        try:
+            reply = await client.ask(question._replace(student_message=text))
+        except ModelCallFailed:
+            continue
+        assert isinstance(reply.text, str), f"text {number}"
 
 
 async def test_a_cancelled_call_leaves_the_client_free_for_the_next(

@@ -92,10 +92,9 @@ IN_PROCESS = [
 ]
 LOCAL = [
     ModelAdapter(
-        name,
-        TutorModel(id=f"local/{name}", options={"max_tokens": 12}),
+        "smollm2",
+        TutorModel(id="local/smollm2", options={"max_tokens": 12}),
         prepare=_local_model_is_installed,
         many=2,
     )
-    for name in ("smollm2", "smollm2-fewshot")
 ]
