@@ -30,7 +30,7 @@ pytest.register_assert_rewrite("tests.dashboard.backends.suite")
 # How long an example takes, or its making, says something about the machine only.
 settings.register_profile(
     "socratic",
-    max_examples=at_length(20, 100),
+    max_examples=at_length(20, 50),
     print_blob=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

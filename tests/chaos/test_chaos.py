@@ -59,7 +59,7 @@ PATIENCE = 600.0 + 240.0 * ROUNDS
 
 
 def experiment() -> Experiment:
-    """25 models, 6,750 runs a round; one in five answers after a while, the others at once."""
+    """25 models, 3,000 runs a round; one in five answers after a while, the others at once."""
     models = tuple(
         TutorModel(
             id=f"reference/{archetype}@{number}",
@@ -70,7 +70,7 @@ def experiment() -> Experiment:
         for number in range(1, 6)
     )
     return Experiment(
-        manifest=Manifest(models=models, scenarios=load_pack(), repeats=18 * ROUNDS),
+        manifest=Manifest(models=models, scenarios=load_pack(), repeats=8 * ROUNDS),
         created_at=NOW,
     )
 

@@ -33,13 +33,13 @@ STEADY = ("socratic", "lecturer", "hedger", "drifter")
 FAULTY = "faulty"
 ACCIDENTS = (*("runner",) * 3, "judge", "curator", *("connections",) * 2, "away", "freeze")
 SERVICES = ("runner-1", "runner-2", "judge-1", "curator-1", "curator-2")
-REPEATS = 3
+REPEATS = 2
 PATIENCE = 600.0
 """Seconds until a hang is taken for one."""
 
 
 def experiment() -> Experiment:
-    """21 models, 1,260 runs; a fifth of them answer at once, the others after a while."""
+    """21 models, 630 runs; a fifth of them answer at once, the others after a while."""
     models = [
         TutorModel(
             id=f"reference/{archetype}@{number}",

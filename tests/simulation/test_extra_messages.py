@@ -33,7 +33,7 @@ def an_experiment(runs, **plan):
 
 
 @pytest.mark.two_lengths
-@pytest.mark.parametrize("runs", [at_length(1_000, 20_000)])
+@pytest.mark.parametrize("runs", [at_length(1_000, 5_000)])
 def test_runs_that_wait_behind_a_slow_model_are_sent_once(runs):
     async def hour():
         async with simulation(runners=2) as simulated:

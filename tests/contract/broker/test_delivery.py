@@ -23,7 +23,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size
 
 
 @pytest.mark.usefixtures("needs_load")
-@settings(max_examples=at_length(15, 30))
+@settings(max_examples=at_length(10, 15))
 @given(body=st.binary(max_size=2_000), id_=TEXT, group=TEXT, event_type=TEXT)
 async def test_a_message_arrives_as_it_was_published(
     adapter: BrokerAdapter, traffic: Traffic, body: bytes, id_: str, group: str, event_type: str

@@ -194,7 +194,7 @@ STEPS = {
 }
 
 
-@settings(max_examples=at_length(20, 40))
+@settings(max_examples=at_length(10, 20))
 @given(
     steps=st.lists(st.sampled_from(sorted(STEPS)), min_size=20, max_size=80),
     seed=st.integers(0, 2**32),
@@ -305,7 +305,7 @@ class _Crowd:
 
 @pytest.mark.usefixtures("needs_load")
 @pytest.mark.timeout(600)  # an example takes four seconds over an emulator of SQS
-@settings(max_examples=at_length(10, 16))
+@settings(max_examples=at_length(6, 10))
 @given(seed=st.integers(0, 2**32), max_waiting=st.integers(1, 8), consumers=st.integers(1, 4))
 async def test_publishers_and_consumers_at_the_same_time_never_stall_and_lose_nothing(
     adapter: BrokerAdapter, seed: int, max_waiting: int, consumers: int

@@ -234,7 +234,7 @@ def test_after_any_history_a_store_answers_as_the_one_in_memory(
         stores = MemoryStore(now=clock), database(clock)
         loop.run(stores[1].prepare())
 
-        @settings(max_examples=at_length(15, 50))
+        @settings(max_examples=at_length(10, 20))
         @given(steps=HISTORIES, is_deleted=st.booleans())
         @example(
             steps=[

@@ -188,7 +188,7 @@ def test_faults_that_last_fail_their_own_runs_with_their_class_and_nothing_else(
 
 @pytest.mark.two_lengths
 def test_of_calls_that_are_refused_at_random_none_is_lost(terminal: Terminal):
-    repeats = at_length(10, 50)
+    repeats = at_length(10, 25)
     with ExitStack() as stack:
         address = aimock.start_apart(stack, "--chaos-ratelimit", str(REFUSED))
         # One of a thousand calls is refused seven times in a row.

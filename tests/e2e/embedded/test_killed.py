@@ -13,8 +13,8 @@ from tests.e2e.command import Terminal
 from tests.lengths import at_length
 from tests.waiting import PATIENCE
 
-KILLS = at_length(3, 10)
-REPEATS = at_length(10, 30)
+KILLS = at_length(3, 6)
+REPEATS = at_length(10, 20)
 RESPONSES = 4 * (1 + 3 + 2) * REPEATS
 """At most: some of reference/faulty's turns never come."""
 

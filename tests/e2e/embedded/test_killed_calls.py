@@ -25,9 +25,9 @@ from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.connected, pytest.mark.two_lengths]
 
-KILLS = at_length(2, 10)
+KILLS = at_length(2, 5)
 TURNS = 6
-REPEATS = at_length(8, 25)
+REPEATS = at_length(8, 14)
 CONFIG = """
 models:
   - id: vllm/slow

@@ -28,7 +28,7 @@ from tests.lengths import at_length
 from tests.servers import rabbitmq
 from tests.waiting import until, waiting_for
 
-GOOD = at_length(500, 5_000)
+GOOD = at_length(500, 2_000)
 POISON = GOOD // 2
 
 pytestmark = pytest.mark.connected

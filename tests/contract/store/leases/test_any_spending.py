@@ -315,7 +315,7 @@ def test_after_every_step_the_spending_is_what_the_calls_add_up_to(
         stores = database(clock), database(clock)
         loop.run(stores[0].prepare())
 
-        @settings(max_examples=at_length(20, 60))
+        @settings(max_examples=at_length(15, 25))
         @given(budget=st.none() | st.integers(0, 20), steps=STEPS)
         @example(
             budget=9,

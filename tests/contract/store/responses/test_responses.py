@@ -67,7 +67,7 @@ async def test_a_run_without_a_response_is_not_among_the_responses(store: Store)
 
 
 async def test_a_batch_may_have_any_size(store: Store) -> None:
-    runs = list(an_experiment(models=25, scenarios=15, repeats=10).runs())
+    runs = list(an_experiment(models=25, scenarios=15, repeats=5).runs())
     batch = [a_response(run, str(number)) for number, run in enumerate(runs)]
     assert await record_unleased(store, batch) == batch
     again = [response.model_copy(update={"text": "again"}) for response in batch]

@@ -109,7 +109,7 @@ def test_a_table_of_pools_is_the_table_of_all_cells(
 
     with asyncio.Runner() as loop:
 
-        @settings(max_examples=at_length(20, 60))
+        @settings(max_examples=at_length(15, 25))
         @given(st.lists(deed, min_size=1, max_size=12))
         def hold(deeds: list[tuple[int, Deed, int]]) -> None:
             loop.run(compare(deeds))

@@ -159,7 +159,7 @@ CALLS = st.tuples(
 )
 
 
-@settings(max_examples=at_length(20, 200))
+@settings(max_examples=at_length(20, 60))
 @given(CEILINGS, CEILINGS, st.lists(CALLS, max_size=30))
 def test_everybody_passes_in_the_end_or_is_gone_and_nothing_is_left(first, second, calls):
     async def make(limiter, come, tokens, takes, outcome):
