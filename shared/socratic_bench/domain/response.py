@@ -52,7 +52,7 @@ class Usage(BaseModel):
     def with_cache(self, cached: int | None, written: int | None) -> Usage:
         """Return the same with counts of its cache, unless they exceed the input."""
         counts = {"cached_tokens": cached or 0, "cache_write_tokens": written or 0}
-        fit = sum(counts.values()) <= (self.input_tokens or 0)
+        fit = 0 < sum(counts.values()) <= (self.input_tokens or 0)
         return self.model_copy(update=counts) if fit else self
 
     @property

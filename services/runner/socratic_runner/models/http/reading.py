@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, GetPydanticSchema, ValidationError
+from pydantic_core.core_schema import with_default_schema
 
 from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, ModelCallFailed
@@ -69,7 +70,7 @@ class EventDecoder:
             return []
         lines = bytes(self._line + whole).split(b"\n")
         self._line = bytearray(rest)
-        return [event for line in lines if (event := self._take(line)) is not None]
+        return list(self._events(lines))
 
     def _without_mark(self, data: bytes) -> bytes:
         if len(data) < len(BOM_UTF8) and BOM_UTF8.startswith(data):
@@ -78,21 +79,19 @@ class EventDecoder:
         self._start = None
         return data.removeprefix(BOM_UTF8)
 
-    def _take(self, line: bytes) -> Event | None:
-        if not line:
-            return self._dispatch()
-        field, _, value = line.partition(b":")  # a comment is a field without a name
-        value = value.removeprefix(b" ")
-        if field == b"data":
-            self._data.append(value)
-        elif field == b"event":
-            self._name = value.decode(errors="replace")
-        return None
-
-    def _dispatch(self) -> Event | None:
-        name, data = self._name, self._data
-        self._name, self._data = "", []
-        return Event(name, b"\n".join(data)) if data else None
+    def _events(self, lines: Iterable[bytes]) -> Iterator[Event]:
+        for line in lines:
+            if not line:
+                if self._data:
+                    yield Event(self._name, b"\n".join(self._data))
+                self._name, self._data = "", []
+                continue
+            field, _, value = line.partition(b":")  # a comment is a field without a name
+            value = value.removeprefix(b" ")
+            if field == b"data":
+                self._data.append(value)
+            elif field == b"event":
+                self._name = value.decode(errors="replace")
 
 
 LONGEST_START: Final = 200
@@ -103,7 +102,10 @@ Count = Annotated[int | None, BeforeValidator(count_in)]
 """A number of tokens; an impossible one becomes None, and spoils no reply."""
 
 Name = Annotated[
-    str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)
+    str | None,
+    GetPydanticSchema(
+        lambda shape, of: with_default_schema(of(shape), default=None, on_error="default")
+    ),
 ]
 """An optional text; another type becomes None, and spoils no reply."""
 

@@ -80,6 +80,9 @@ class _InputDetails(BaseModel):
     cache_write_tokens: Count = None
 
 
+_NOTHING_CACHED: Final = _InputDetails()
+
+
 class TokenUsage(BaseModel):
     """The `usage` of a reply."""
 
@@ -104,7 +107,7 @@ class TokenUsage(BaseModel):
 
         An impossible count is dropped: no input, or text of zero tokens.
         """
-        cache = self.prompt_tokens_details or _InputDetails()
+        cache = self.prompt_tokens_details or _NOTHING_CACHED
         return self._of_output(wrote=wrote, reasoned=reasoned).with_cache(
             cache.cached_tokens or self.prompt_cache_hit_tokens, cache.cache_write_tokens
         )
