@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 CANCEL_AGAIN_SECONDS: Final = 10.0
@@ -151,10 +150,7 @@ class ThawingTimeout:
         return self
 
     async def __aexit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, error_type: type[BaseException] | None, error: BaseException | None, *_: object
     ) -> None:
         task, self._task = self._task, None
         self._cancel_timer()

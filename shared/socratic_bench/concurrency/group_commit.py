@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from socratic_bench.concurrency.deadlines import wait_at_most
@@ -80,12 +79,7 @@ class GroupCommit(Generic[Item, Result]):
         self._flusher = asyncio.create_task(self._flush(), name="group commit")
         return self
 
-    async def __aexit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, error_type: type[BaseException] | None, *_: object) -> None:
         self._is_open = False
         self._closing.set()
         self._woken.set()

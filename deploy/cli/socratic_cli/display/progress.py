@@ -7,7 +7,6 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Final, Protocol, Self
 
 from rich.console import Group, RenderableType
@@ -77,12 +76,7 @@ class ProgressDisplay:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     async def update(self, progress: ExperimentProgress) -> None:

@@ -11,7 +11,7 @@ from socratic_bench.scoring.exchange import EarlierTurn, Status
 from socratic_cli.reading.answers import usage_of
 from socratic_cli.reading.conversations import student_and_turns, system_prompt_of
 from socratic_cli.reading.files import MOST_BYTES
-from socratic_cli.reading.json_stream import documents, rows_of
+from socratic_cli.reading.json_stream import documents, reader, rows_of
 from socratic_cli.reading.logged_runs import (
     LogFacts,
     LoggedRun,
@@ -62,12 +62,7 @@ def read_lm_eval(path: Path, facts: LogFacts) -> LogRows:
                 at=facts.created,
             )
 
-    for found in documents(path):
-        if isinstance(found, Unread):
-            yield found
-        else:
-            place, record = found
-            yield from rows_of(place, record, runs_of)
+    yield from reader(runs_of)(path, facts)
 
 
 def _results_name(path: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
-from types import TracebackType
 from typing import Final, Self, TypeVar
 
 import structlog
@@ -46,12 +45,7 @@ class StoreRounds(ABC):
         self._task = asyncio.create_task(self._go_round(), name=self._name)
         return self
 
-    async def __aexit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -127,13 +121,8 @@ class AccountShares(StoreRounds):
         self._lapse: asyncio.TimerHandle | None = None
         limiters.share_out(self.wake)
 
-    async def __aexit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await super().__aexit__(error_type, error, traceback)
+    async def __aexit__(self, *_: object) -> None:
+        await super().__aexit__()
         self._forgo()
         if claims := [claim._replace(wants=0) for claim in self._claims()]:
             await self._claim(claims)
