@@ -15,6 +15,7 @@ import asyncpg
 import pytest
 
 from socratic_bench.adapters.stores.sql.postgresql import engine as postgresql_engine
+from socratic_bench.adapters.stores.sql.postgresql.address import parse
 from socratic_bench.adapters.stores.sql.postgresql.errors import explain
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import (
@@ -275,7 +276,7 @@ def test_what_tests_cannot_bring_about_is_told_apart_by_its_code(
 
 
 async def test_connections_that_share_a_session_name_the_pooler(url: str) -> None:
-    address = postgresql_engine.parse(url)
+    address = parse(url)
     first, second, pooled = [await asyncpg.connect(url) for _ in range(3)]
     try:
         await postgresql_engine._check_session(address, first, second)

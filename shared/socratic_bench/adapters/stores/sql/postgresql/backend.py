@@ -28,6 +28,7 @@ from sqlalchemy.types import TypeEngine
 from socratic_bench.adapters.stores.sql.database import Backend
 from socratic_bench.adapters.stores.sql.dialect import Columns, Dialect, key_of
 from socratic_bench.adapters.stores.sql.postgresql import engine, errors
+from socratic_bench.adapters.stores.sql.postgresql.address import parse
 from socratic_bench.adapters.stores.sql.transactions import Insertion, Parameters, Row
 
 
@@ -93,7 +94,7 @@ def _array_of(values: Column[Any]) -> ARRAY[Any]:
 
 def postgresql_backend(url: str) -> Backend:
     """Return the backend of `postgresql://…`. Raises InvalidSettings without a database's name."""
-    address = engine.parse(url)
+    address = parse(url)
     return Backend(
         name=address.name,
         dialect=PostgreSQLDialect(),
