@@ -184,7 +184,7 @@ def _connected(model: TutorModel, access: Access, wire: Wire, key: Key | None) -
         called=Called(url, key is not None, _place_of(access.key), is_streamed=wire.streamed),
     )
     headers = wire.headers(key)
-    connection = Connection(url, headers, model.limits, failures, streamed=wire.streamed)
+    connection = Connection(url, headers, model.limits, failures)
     return Keyed(key, connection, failures)
 
 

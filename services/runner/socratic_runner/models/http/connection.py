@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from types import SimpleNamespace
+from functools import partial
 from typing import Any, Final
 
 import aiohttp
@@ -17,6 +17,7 @@ from socratic_bench.domain.experiment.manifest import Limits
 from socratic_bench.errors import FailureKind, FaultScope, ModelCallFailed
 from socratic_runner.models.access import refused_address
 from socratic_runner.models.http.connectors import (
+    ON_CONNECTED,
     QuietConnector,
     RestedConnector,
     tls_remedy,
@@ -60,8 +61,6 @@ class Connection:
         headers: Mapping[str, str],
         limits: Limits,
         failures: Failures,
-        *,
-        streamed: bool,
     ) -> None:
         self._url = url
         self._headers = {
@@ -73,7 +72,6 @@ class Connection:
         }
         self._limits = limits
         self._failures = failures
-        self._streamed = streamed
         self.first_byte_seconds = limits.first_byte_timeout_seconds
         """Seconds until the first byte of a stream; more while a server loads its model."""
 
@@ -95,16 +93,17 @@ class Connection:
         data = to_json(body)
         began = False
         ends_at = _now() + self._limits.timeout_seconds - _MARGIN_SECONDS
+        waiting = ThawingTimeout()
+        ON_CONNECTED.set(partial(self._await_first_byte, waiting) if reading.streamed else None)
         try:
             async with (
-                ThawingTimeout() as waiting,
+                waiting,
                 self._open_session().post(
                     self._url,
                     data=data,
                     proxy=self._proxy,
                     # D-075: a redirect would send the key to an address that the server names.
                     allow_redirects=False,
-                    trace_request_ctx=waiting if reading.streamed else None,
                 ) as response,
             ):
                 began = True
@@ -137,26 +136,11 @@ class Connection:
                 ),
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                trace_configs=[self._clock()] if self._streamed else None,
             )
         return self._session
 
-    def _clock(self) -> aiohttp.TraceConfig:
-        """Start the wait for the first byte once the request is sent."""
-
-        async def begin(
-            _session: aiohttp.ClientSession,
-            context: SimpleNamespace,
-            _params: aiohttp.TraceRequestHeadersSentParams,
-        ) -> None:
-            waiting: ThawingTimeout | None = context.trace_request_ctx
-            if waiting is not None:
-                now = asyncio.get_running_loop().time()
-                waiting.reschedule(now + self.first_byte_seconds)
-
-        clock = aiohttp.TraceConfig()
-        clock.on_request_headers_sent.append(begin)
-        return clock
+    def _await_first_byte(self, waiting: ThawingTimeout) -> None:
+        waiting.reschedule(_now() + self.first_byte_seconds)
 
     def _ended_by_closing(self) -> bool:
         """Return whether closing the client ended this call, and not its caller.

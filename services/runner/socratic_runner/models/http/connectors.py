@@ -6,6 +6,8 @@ import os
 import re
 import select
 import ssl
+from collections.abc import Callable
+from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +17,7 @@ from socratic_runner.models.access import new_socket
 
 if TYPE_CHECKING:
     from aiohttp.client_proto import ResponseHandler
-    from aiohttp.client_reqrep import ConnectionKey
+    from aiohttp.client_reqrep import ClientRequest, ConnectionKey
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
@@ -28,6 +30,11 @@ REST_SECONDS: Final = 0.5
 
 MOST_RESTING: Final = 24
 """The most idle connections without TLS for one model."""
+
+ON_CONNECTED: Final[ContextVar[Callable[[], None] | None]] = ContextVar(
+    "on_connected", default=None
+)
+"""Called when a request of this context has its connection, and is sent."""
 
 _NUMBERS: Final = re.compile(r"\[Errno (\d+)\]")
 """The beginning of the message where several addresses were tried."""
@@ -43,6 +50,17 @@ class QuietConnector(aiohttp.TCPConnector):
     def __init__(self) -> None:
         super().__init__(limit=0, keepalive_timeout=KEPT_SECONDS, socket_factory=new_socket)
         self._is_trusted = True
+
+    async def connect(
+        self,
+        req: ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - as aiohttp has it
+    ) -> Connection:
+        connection = await super().connect(req, traces, timeout)
+        if (on_connected := ON_CONNECTED.get()) is not None:
+            on_connected()
+        return connection
 
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
         self.drop_ended(key)
