@@ -1,4 +1,4 @@
-"""Imports a file of another tool as experiments whose tutors' answers came with the file.
+"""Plans the import of a file of another tool: experiments whose answers came with the file.
 
 The file is read twice: for its plan, then for its answers. Both readings hold one conversation at a
 time; the plan holds what students say.
@@ -6,45 +6,27 @@ time; the plan holds what students say.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.identifiers import content_name
-from socratic_bench.domain.response import Response, Usage
-from socratic_bench.domain.run import MOST_MILLISECONDS, MOST_REPEATS, Run, RunFailure
+from socratic_bench.domain.run import MOST_REPEATS
 from socratic_bench.domain.scenario import LONGEST_FORM, MOST_FORMS, Scenario
-from socratic_bench.errors import FailureKind, InvalidInput
-from socratic_bench.ports.models import Reply
-from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure, Responses
+from socratic_bench.errors import InvalidInput
 from socratic_bench.providers.built_in import IMPORTED_FROM, IMPORTED_PROVIDER
 from socratic_bench.scoring import visible_text
-from socratic_bench.scoring.exchange import UNFINISHED, EarlierTurn, Status, effective_status
-from socratic_bench.scoring.score import MOST_TOKENS
-from socratic_cli.reading.logged_runs import (
-    MOST_TURNS_KEPT,
-    LogFacts,
-    LoggedRun,
-    LoggedTurn,
-    Unread,
-    clean,
-)
+from socratic_bench.scoring.exchange import Status, effective_status
+from socratic_cli.reading.logged_runs import MOST_TURNS_KEPT, LogFacts, LoggedRun, Unread, clean
 from socratic_cli.reading.logs import Log
-from socratic_runner.conversations.conversation import seen
-from socratic_runner.models.http.keys import hide
 
 MOST_SAMPLES: Final = 50_000
 """The most samples of one file: the plan has all that students say."""
-
-AT_ONCE: Final = 100
-"""Runs that are stored at a time."""
 
 _LONGEST_NAME: Final = 150
 _LONGEST_PROMPT: Final = 20_000
@@ -71,7 +53,7 @@ class _Sample:
     key: tuple[str, ...] = ()
 
 
-class _Positions:
+class Positions:
     """Gives each run of a file its place, the same in every reading."""
 
     def __init__(self) -> None:
@@ -155,7 +137,7 @@ def planned(log: Log, *, name: str | None, profile: str, now: datetime) -> FileP
     Raises InvalidInput for a log without a conversation, and for one with more than MOST_SAMPLES
     samples.
     """
-    positions = _Positions()
+    positions = Positions()
     samples: dict[str, _Sample] = {}
     of_models: defaultdict[str, dict[str, None]] = defaultdict(dict)
     prompts: defaultdict[str, set[str | None]] = defaultdict(set)
@@ -310,150 +292,3 @@ def _scenario(id_: str, sample: _Sample) -> Scenario:
 
 def _is_key_form(form: str) -> bool:
     return len(form) <= LONGEST_FORM and any(map(str.isalnum, form))
-
-
-def _clean(turn: EarlierTurn) -> EarlierTurn:
-    return replace(turn, student=clean(turn.student), tutor=clean(turn.tutor))
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """What is to be stored of some runs."""
-
-    responses: list[Response]
-    failures: list[RecordedFailure]
-
-
-async def store_answers(log: Log, plan: FilePlan, store: Responses, now: datetime) -> None:
-    """Store the answers of a log, and a failure for each planned run that it lacks.
-
-    What is stored already stays: an interrupted import is repeated from the start.
-    """
-    by_model = {
-        model: (experiment, model)
-        for experiment in plan.experiments
-        for model in experiment.manifest.models_by_id
-    }
-    missing = {
-        experiment.experiment_id: {run.run_id: run for run in experiment.runs()}
-        for experiment in plan.experiments
-    }
-    rows = _stored_rows(log, plan, by_model, missing, now)
-    while batch := await asyncio.to_thread(lambda: list(islice(rows, AT_ONCE))):
-        responses = [each for one in batch for each in one.responses]
-        await store.record(responses, [NO_LEASE] * len(responses))
-        await store.record_failures([each for one in batch for each in one.failures])
-    for left in missing.values():
-        absent = iter(left.values())
-        while some := list(islice(absent, AT_ONCE)):
-            await store.record_failures([_absent(plan, run) for run in some])
-
-
-def _stored_rows(
-    log: Log,
-    plan: FilePlan,
-    by_model: Mapping[str, tuple[Experiment, str]],
-    missing: Mapping[str, dict[str, Run]],
-    now: datetime,
-) -> Iterator[_Stored]:
-    positions = _Positions()
-    for row in log.rows():
-        if isinstance(row, Unread) or (place := positions.of(row)) is None:
-            continue
-        experiment, model = by_model[model_id(plan.facts, place.model)]
-        scenario = experiment.manifest.scenarios_by_id[place.scenario]
-        run = experiment.run(model, scenario, place.repeat)
-        missing[experiment.experiment_id].pop(run.run_id, None)
-        yield _stored(experiment, scenario, run, row, row.at or plan.facts.created or now)
-
-
-def _stored(
-    experiment: Experiment, scenario: Scenario, run: Run, row: LoggedRun, at: datetime
-) -> _Stored:
-    responses: list[Response] = []
-    profile = experiment.manifest.profile
-    turns = row.turns[:MOST_TURNS_KEPT]
-    for number, turn in enumerate(turns, start=1):
-        last = number == len(turns)
-        responses.append(_response(scenario, run, turn, row, responses, at, profile, last=last))
-    if turns:
-        return _Stored(responses, [])
-    failure = RunFailure(
-        run=run,
-        turn=1,
-        profile=profile,
-        kind=FailureKind.UNKNOWN,
-        message=hide(clean(row.error or "the file has no answer"), None),
-        attempts=1,
-    )
-    return _Stored([], [RecordedFailure(failure, 0)])
-
-
-def _absent(plan: FilePlan, run: Run) -> RecordedFailure:
-    profile = next(
-        each.manifest.profile
-        for each in plan.experiments
-        if each.experiment_id == run.experiment_id
-    )
-    message = f"{plan.source} has no repeat {run.repeat} of this sample"
-    return RecordedFailure(
-        RunFailure(
-            run=run,
-            turn=1,
-            profile=profile,
-            kind=FailureKind.NOT_FOUND,
-            message=message,
-            attempts=0,
-        ),
-        0,
-    )
-
-
-def _response(
-    scenario: Scenario,
-    run: Run,
-    turn: LoggedTurn,
-    row: LoggedRun,
-    earlier: Sequence[Response],
-    at: datetime,
-    profile: str,
-    *,
-    last: bool,
-) -> Response:
-    error = row.error
-    failed = error is not None or turn.status is Status.ERROR
-    reply = Reply(
-        text=clean(turn.text),
-        status=Status.ERROR if failed else turn.status,
-        usage=Usage(
-            visible_output_tokens=turn.output_tokens,
-            reasoning_tokens=turn.reasoning_tokens,
-            input_tokens=turn.input_tokens,
-        ),
-        latency_ms=min(turn.latency_ms, MOST_MILLISECONDS) if turn.latency_ms is not None else None,
-        stop_reason=turn.stop_reason,
-        model_version=turn.model_version,
-        reply_id=turn.reply_id,
-        error_kind=UNFINISHED if failed else None,
-    )
-    visible = seen(reply, earlier, MOST_TOKENS)
-    return Response(
-        run=run,
-        turn=len(earlier) + 1,
-        last_turn=last,
-        profile=profile,
-        student_message=clean(turn.student),
-        earlier_turns=(*map(_clean, row.before), *(each.as_earlier_turn for each in earlier)),
-        answer_key=scenario.key,
-        text=visible.text,
-        status=effective_status(reply.status, visible.text),
-        error_kind=reply.error_kind,
-        usage=visible.usage,
-        latency_ms=reply.latency_ms,
-        stop_reason=hide(clean(error), None)[:200] if error else reply.stop_reason,
-        model_version=reply.model_version,
-        reply_id=reply.reply_id,
-        reasoning=visible.reasoning,
-        notes=visible.notes,
-        recorded_at=at,
-    )

@@ -25,7 +25,8 @@ from socratic_bench.scoring.profiles import needs_grade, profile_named
 from socratic_cli.commands.leaderboard import show_comparison
 from socratic_cli.commands.rescore import GOES_ON, SOURCE, end_of_work, scored
 from socratic_cli.display.terminal import counted, say
-from socratic_cli.importing import FilePlan, planned, store_answers
+from socratic_cli.imported_answers import store_answers
+from socratic_cli.importing import FilePlan, planned
 from socratic_cli.options.store import prepared_store, store_option
 from socratic_cli.reading.logged_runs import MOST_TURNS_KEPT
 from socratic_cli.reading.logs import Log, opened_log, opened_records
