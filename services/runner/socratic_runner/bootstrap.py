@@ -19,6 +19,7 @@ from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.limits import SharedLimits
 from socratic_bench.ports.stores.store import Store
+from socratic_runner.conversations.batching import Batching
 from socratic_runner.conversations.call_outcomes import CallObserver, Retries
 from socratic_runner.conversations.call_preparation import (
     ALL_TIME,
@@ -85,8 +86,10 @@ async def runner_dispatcher(
     leases, recorder = LeaseBook(store, owner, waits, draining, troubles), Recorder(store, waits)
     watch(limiters, leases, pool)
     margin = settings.runner_lease_margin
+    preparer = CallPreparer(leases, store, Budgets(store), margin, draining, window)
+    batching = Batching(store, preparer, clock, observer, troubles)
     runner = ConversationRunner(
-        CallPreparer(leases, store, Budgets(store), margin, draining, window),
+        preparer,
         leases,
         recorder,
         clock,
@@ -94,6 +97,7 @@ async def runner_dispatcher(
         draining,
         observer,
         troubles,
+        batching,
     )
     handler = RunRequestedHandler(
         store,
@@ -119,6 +123,7 @@ async def runner_dispatcher(
             SharedPauses(limits, limiters),
             leases.open(),
             recorder.open(),
+            batching.open(),
         ):
             yield BatchDispatcher(
                 publish,

@@ -12,7 +12,7 @@ import structlog
 
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import Run
-from socratic_bench.domain.trouble import NO_TEXT, Trouble, one_line
+from socratic_bench.domain.trouble import NO_BATCH, NO_TEXT, Trouble, one_line
 from socratic_bench.errors import ModelCallFailed
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.scoring.exchange import Status
@@ -136,6 +136,20 @@ class Troubles:
                     next_in_seconds=None,
                 )
             )
+
+    def batch_refused(self, run: Run, failure: ModelCallFailed) -> None:
+        """Tell that a model's provider takes no batches."""
+        self._tell(
+            Trouble(
+                experiment_id=run.experiment_id,
+                model_id=run.model_id,
+                kind=NO_BATCH,
+                reason=one_line(str(failure)),
+                attempt=0,
+                attempts=0,
+                next_in_seconds=None,
+            )
+        )
 
     def forget(self, models: Iterable[ModelInHand]) -> None:
         """Forget models without runs in hand: their present state is unknown."""

@@ -54,6 +54,12 @@ class Price(BaseModel):
         )
         return max(price for price in prices if price is not None)
 
+    @property
+    def halved(self) -> Price:
+        """The price in a provider's batch."""
+        prices = self.model_dump(exclude_none=True)
+        return Price(**{name: each / 2 for name, each in prices.items()})
+
     def cost_nanodollars(
         self, input_tokens: int, output_tokens: int, cached: int = 0, cache_written: int = 0
     ) -> int:

@@ -14,6 +14,9 @@ REASON_LENGTH: Final = 500
 NO_TEXT: Final = "no_text"
 """The kind of a model whose answers have no text."""
 
+NO_BATCH: Final = "no_batch"
+"""The kind of a model whose provider refused a batch."""
+
 
 class Trouble(BaseModel):
     """The latest failed call to a model of an experiment that has not answered since."""
@@ -47,6 +50,8 @@ class Trouble(BaseModel):
         """Say which attempt failed, and when the next one comes."""
         if self.kind == NO_TEXT:
             return "such answers have no score"
+        if self.kind == NO_BATCH:
+            return "it takes no batches: its calls are made one by one, at full price"
         if not self.attempt:
             return "not called"
         if self.next_in_seconds is None:

@@ -28,7 +28,7 @@ from socratic_bench.domain.student import INSTRUCTION as STUDENT_INSTRUCTION
 from socratic_bench.domain.student import message_of as student_prompt
 from socratic_bench.planning.plan import PlanStore, refuse_stopped
 from socratic_bench.planning.reuse import MOST_SOURCES, Outlook, Reuse, look_ahead
-from socratic_bench.providers.registry import is_reference
+from socratic_bench.providers.registry import is_reference, usual_price
 from socratic_bench.scoring.exchange import EarlierTurn
 
 LIKELY_OUTPUT_TOKENS: Final = 165
@@ -272,11 +272,11 @@ def _model_estimate(
     input_tokens = _sum(_times(_sum(calls[scenario]), runs[scenario]) for scenario in runs)
     output_tokens = _times(answer, count)
     cost = None
-    if model.price is not None:
-        likely = model.price.cost_nanodollars(input_tokens.likely, output_tokens.likely)
+    if (price := usual_price(model)) is not None:
+        likely = price.cost_nanodollars(input_tokens.likely, output_tokens.likely)
         # Rounded up call by call, like reservations.
         at_most = sum(
-            at_most_nanodollars(model.price, call.at_most, answer.at_most) * runs[scenario]
+            at_most_nanodollars(price, call.at_most, answer.at_most) * runs[scenario]
             for scenario in runs
             for call in calls[scenario]
         )

@@ -46,6 +46,10 @@ class HttpOptions(Options):
     stream: bool = True
     """Whether the model streams its reply, which shows the latency of the first token."""
 
+    batch: bool = False
+    """Whether calls go into the provider's batches, at half the price, with answers within a day.
+    Their replies are not streamed."""
+
     extra_body: Annotated[dict[str, JsonValue], Field(repr=False)] = Field(default_factory=dict)
     """Further fields of requests, such as `reasoning_effort`; each replaces a parameter of its
     name."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from socratic_bench.domain.experiment.manifest import TutorModel
+from socratic_bench.domain.money import Price
 from socratic_bench.errors import BrokenPlugin, InvalidInput, UnknownProvider
 from socratic_bench.plugins import found
 from socratic_bench.providers.built_in import (
@@ -99,6 +100,15 @@ def account_scope(model: TutorModel) -> str:
     where = None if spec is None else spec.destination(model)
     scope = model.own_id if where is None else f"{model.own_id} at {where.url}"
     return scope if model.endpoint is None else f"{scope} as {model.endpoint}"
+
+
+def usual_price(model: TutorModel) -> Price | None:
+    """Return what the tokens of `model` cost where its calls usually go: half of it in batches."""
+    spec = _known(model.provider)
+    batched = spec is not None and issubclass(spec.options, HttpOptions)
+    if model.price is None or not (batched and model.options.get("batch") is True):
+        return model.price
+    return model.price.halved
 
 
 def is_reference(model: TutorModel) -> bool:

@@ -30,6 +30,7 @@ from socratic_bench.domain.fair_share import Share, after_claim
 from socratic_bench.domain.leasing import SECOND, Account, LeaseAnswer, Owner, TurnCalls
 from socratic_bench.domain.money import nanodollars
 from socratic_bench.domain.pause import NONE, Pause, PauseNews, after
+from socratic_bench.domain.provider_batch import is_batch
 from socratic_bench.domain.response import Response
 from socratic_bench.domain.run import RunFailure, is_side_run
 from socratic_bench.domain.score import ScoredResponse
@@ -37,7 +38,14 @@ from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import ExperimentStopped, StoreError, StoreUnreadable
 from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress, RunningExperiment
-from socratic_bench.ports.stores.leases import CallCount, CallEnd, Lease, LeaseKey, Spending
+from socratic_bench.ports.stores.leases import (
+    CallCount,
+    CallEnd,
+    Lease,
+    LeaseKey,
+    Spending,
+    WaitingTurn,
+)
 from socratic_bench.ports.stores.limits import PauseAnswer, ShareClaim
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.ports.stores.store import Store
@@ -413,7 +421,18 @@ class SketchStore(Store):
             for id_ in list(server.calls.partitions):
                 others |= {calls.owner for calls in server.calls.values(id_) if calls.until >= now}
             for name in others - {owner}:
-                server.owners.put(ALL, (name,), Owner(now, gone=True))
+                if not is_batch(name):
+                    server.owners.put(ALL, (name,), Owner(now, gone=True))
+
+    async def waiting_turns(self, experiment_id: str) -> Sequence[WaitingTurn]:
+        async with self._transaction() as server:
+            return [
+                WaitingTurn(
+                    LeaseKey(experiment_id, run_id, turn, each.lease_id), each.owner, each.reserved
+                )
+                for (run_id, turn), each in server.calls.items(experiment_id)
+                if each.lease_id and is_batch(each.owner)
+            ]
 
     async def models_in_hand(self, experiment_id: str) -> Mapping[str, int]:
         hands = (hand for owner in await self._alive() for hand in owner.in_hand)

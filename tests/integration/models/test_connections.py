@@ -15,6 +15,7 @@ from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.testing.samples import a_question
 from socratic_runner.models.http import connection
+from socratic_runner.models.http.reading import ReplyReading
 from tests.integration.models.conftest import OpenModel, failure_of
 from tests.servers.http_process import free_port
 from tests.servers.providers.raw_server import (
@@ -131,7 +132,7 @@ async def test_a_redirect_is_not_followed(open_model: OpenModel):
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_giant_reply_is_not_kept(open_model: OpenModel, monkeypatch, stream: bool):
-    monkeypatch.setattr(connection, "LARGEST_REPLY", 50_000)
+    monkeypatch.setattr(ReplyReading, "largest", 50_000)
     head = STREAM_HEAD if stream else response("200 OK", b"", JSON).replace(b": 0", b": 100000")
     failure = await fails(open_model, saying(head + b"x" * 100_000), stream=stream)
     assert failure.kind == FailureKind.MALFORMED_REPLY

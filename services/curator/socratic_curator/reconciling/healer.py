@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import islice
 from typing import Final, Literal
 
@@ -19,6 +20,7 @@ from socratic_bench.consuming.queues import (
 )
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.domain.provider_batch import ProviderBatch
 from socratic_bench.domain.run import Run, batches
 from socratic_bench.errors import MessageTooLarge
 from socratic_bench.events.codec import Event, to_message
@@ -45,6 +47,9 @@ SOURCE: Final = "socratic-reconciler"
 
 FACTS_AT_ONCE: Final = 1_000
 """Responses that the healer sends again at once, at most; so many failures, too."""
+
+LONGEST_BATCH: Final = timedelta(hours=26)
+"""A provider ends a batch within a day; then its runs have some time."""
 
 BATCH: Final = 500
 """Lost runs that the healer looks up at once."""
@@ -90,7 +95,10 @@ class Healer:
             return
         if running.exhausted:
             return
-        in_hand = await self.store.models_in_hand(running.experiment_id)
+        in_hand = {
+            *await self.store.models_in_hand(running.experiment_id),
+            *await self._in_batches(running.experiment_id),
+        }
         if running.planned_at is None:
             await self._complete_plan(watched, missing, in_hand)
             return
@@ -129,6 +137,16 @@ class Healer:
             counts = await self._resume(experiment, experiment.runs())
             watched.plan.sent_again(now)
             self._tell("plans", 1, experiment.experiment_id, runs=counts.requested)
+
+    async def _in_batches(self, experiment_id: str) -> set[str]:
+        """Return the models with turns in batches that may not have ended.
+
+        A broker does not count all messages that come again after a delay.
+        """
+        turns = await self.store.waiting_turns(experiment_id)
+        found = {ProviderBatch.of_owner(owner) for owner in {each.batch for each in turns}}
+        since = self.clock.now() - LONGEST_BATCH
+        return {each.model_id for each in found if each.begun_at > since}
 
     async def _is_lost(
         self, watched: Watched, model: str, runs: int, in_hand: Collection[str]

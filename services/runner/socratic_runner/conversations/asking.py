@@ -35,7 +35,7 @@ async def ask(
     try:
         async with deadline:
             reply = await model.client.ask(question)
-        result = _checked(reply, model, most)
+        result = checked(reply, model, most)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         # A cancelled call is not counted, since its outcome is unknown.
@@ -79,7 +79,7 @@ def _failure(error: Exception, question: Question) -> ModelCallFailed:
     return ModelCallFailed(FailureKind.UNKNOWN, message, retryable=False)
 
 
-def _checked(reply: Reply, model: CalledModel, most: int) -> Reply | ModelCallFailed:
+def checked(reply: Reply, model: CalledModel, most: int) -> Reply | ModelCallFailed:
     """Return the reply; classify it as malformed if its text or its token counts are impossible."""
     for text in (reply.text, reply.stop_reason, reply.model_version, reply.routed_to):
         (text or "").encode()

@@ -29,6 +29,9 @@ MAY_BE_BILLED: Final = frozenset(
 )
 """The provider may bill output of the call. Failures of other classes cost nothing."""
 
+BILLED_IN_BATCH: Final = frozenset({FailureKind.CUT_STREAM, FailureKind.MALFORMED_REPLY})
+"""The same for a call in a batch: the provider bills those that it answered."""
+
 UNUSABLE: Final = frozenset(
     {FailureKind.AUTH, FailureKind.BAD_REQUEST, FailureKind.NOT_FOUND, FailureKind.TLS}
 )

@@ -248,7 +248,7 @@ class CallPreparer:
             raise
         if answer is LeaseAnswer.GRANTED:
             return lease
-        return await self._not_leased(answer, lease)
+        return await self.not_leased(answer, lease)
 
     def new_lease(self, model: CalledModel, question: Question) -> Lease:
         """Make the lease of a call, under a new id, for the store to grant."""
@@ -262,7 +262,7 @@ class CallPreparer:
         )
         return Lease(key, model.deadline + self.lease_margin, reserve)
 
-    async def _not_leased(self, answer: LeaseAnswer, lease: Lease) -> NotCalled:
+    async def not_leased(self, answer: LeaseAnswer, lease: Lease) -> NotCalled:
         """Translate a refused lease into the reason that stops the run."""
         if answer in (LeaseAnswer.ANSWERED, LeaseAnswer.STOPPED):
             # The store may hold this lease if its answer to an earlier claim got lost.

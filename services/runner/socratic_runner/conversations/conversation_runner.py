@@ -33,7 +33,9 @@ from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.ports.stores.leases import CallEnd, Lease
 from socratic_runner.conversations.asking import ask, log_fields
+from socratic_runner.conversations.batching import Answered, Batching
 from socratic_runner.conversations.call_outcomes import (
+    BILLED_IN_BATCH,
     MAY_BE_BILLED,
     UNUSABLE,
     CallObserver,
@@ -82,6 +84,8 @@ class ConversationRunner:
     troubles: Troubles
     """Hears of every failed attempt, and of replies."""
 
+    batching: Batching
+
     async def run(
         self, model: CalledModel, conversation: Conversation, on_turn: Callable[[], None]
     ) -> None:
@@ -111,6 +115,7 @@ class ConversationRunner:
         called = 0
         while True:
             question = conversation.question()
+            result = result or await self._from_batch(model, conversation, question)
             result = result or await self._try(model, conversation, question)
             match result:
                 case Response():
@@ -144,6 +149,21 @@ class ConversationRunner:
             await self._wait(delay)
             result = None
 
+    async def _from_batch(
+        self, model: CalledModel, conversation: Conversation, question: Question
+    ) -> Response | NotCalled | None:
+        """Return the response or failure of a turn in a provider's batch; None: it needs a call.
+
+        A call that failed in its batch is repeated outside of batches, so that its run ends.
+        """
+        if model.batches is None or conversation.attempts:
+            return None
+        answered = await self.batching.answer(model, question)
+        if not isinstance(answered, Answered):
+            return answered
+        conversation.call_begins(_now())
+        return await self._settle(model.in_batch, conversation, question, *answered, in_batch=True)
+
     async def _try(
         self, model: CalledModel, conversation: Conversation, question: Question
     ) -> Response | NotCalled:
@@ -167,8 +187,6 @@ class ConversationRunner:
                     reserve = prepared.lease.reserve
                     result = await ask(model, question, reserve, self.observer, deadline)
                     _learn(model, prepared.permit, question, result)
-                    if isinstance(result, Reply):
-                        self.troubles.replied(question.run)
         except LimiterClosed as closed:
             return TurnPutOff(str(closed))
         return await self._settle(model, conversation, question, prepared.lease, result)
@@ -180,16 +198,20 @@ class ConversationRunner:
         question: Question,
         lease: Lease,
         result: Reply | ModelCallFailed,
+        *,
+        in_batch: bool = False,
     ) -> Response | ModelCallFailed:
         """Store the outcome of a call, and end its lease."""
         if isinstance(result, ModelCallFailed):
             # A call that may have been billed keeps its reservation as spent.
-            await self.leases.end_calls([CallEnd(lease.key, result.kind in MAY_BE_BILLED)])
+            billed = BILLED_IN_BATCH if in_batch else MAY_BE_BILLED
+            await self.leases.end_calls([CallEnd(lease.key, result.kind in billed)])
             return result
+        self.troubles.replied(question.run)
         response = conversation.response(question, result, model, self.clock.now())
         self.troubles.answered(response, question.parameters.max_tokens)
         # D-410: a cancellation ends the wait, and not the storing of what was paid for.
-        storing = self.recorder.begin([Recorded(response, lease)])
+        storing = self.recorder.begin([Recorded(response, lease, in_batch)])
         storing.add_done_callback(lambda _: self.leases.held.discard(lease.key))
         try:
             [stored] = await asyncio.shield(storing)

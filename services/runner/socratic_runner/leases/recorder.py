@@ -108,13 +108,15 @@ class Recorded:
 
     response: Response
     lease: Lease | None
+    in_batch: bool = False
+    """Whether the lease is a batch's, which lasts until it is settled."""
 
     @property
     def lease_to_settle(self) -> str | None:
         """The id of the lease; None for one that reserved nothing and needs no settlement."""
         if self.lease is None:
             return NO_LEASE
-        return self.lease.key.lease_id if self.lease.reserve else None
+        return self.lease.key.lease_id if self.lease.reserve or self.in_batch else None
 
 
 class Recorder:

@@ -14,6 +14,7 @@ from socratic_bench.providers.built_in import AnthropicOptions
 from socratic_bench.providers.options import read_options
 from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat
+from socratic_runner.models.http.batches import AnthropicBatches
 from socratic_runner.models.http.client import Wire, call_headers, open_connection, require_key
 from socratic_runner.models.http.keys import Key
 from socratic_runner.models.http.reading import Aside, Count, Event, Name, ReplyReading
@@ -158,6 +159,7 @@ def open_client(model: TutorModel, access: Access) -> ModelClient:
         body=partial(_body, options.name_at_service(model), options),
         reading=AnthropicReading,
         streamed=options.stream,
+        batches=AnthropicBatches if options.batch else None,
     )
     return open_connection(model, access, wire)
 

@@ -36,6 +36,17 @@ class Lease(NamedTuple):
     """The most nanodollars that the call may cost; 0 for a price of zero or an unknown one."""
 
 
+class WaitingTurn(NamedTuple):
+    """A turn whose call waits in a provider's batch."""
+
+    lease: LeaseKey
+    batch: str
+    """The owner of the lease, as `domain.provider_batch` names it."""
+
+    reserve: int
+    """As in `Lease`."""
+
+
 class CallEnd(NamedTuple):
     """A call that ended without a reply."""
 
@@ -156,7 +167,11 @@ class Leases(Protocol):
         ...
 
     async def leave_others(self, owner: str) -> None:
-        """Note that every owner except `owner` has left."""
+        """Note that every owner except `owner` has left; providers' batches stay."""
+        ...
+
+    async def waiting_turns(self, experiment_id: str) -> Sequence[WaitingTurn]:
+        """Return the open leases of providers' batches, in no order."""
         ...
 
     async def models_in_hand(self, experiment_id: str) -> Mapping[str, int]:

@@ -6,11 +6,19 @@ import pytest
 
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.leasing import DEAD_AFTER_SECONDS, LeaseAnswer
+from socratic_bench.domain.provider_batch import LEASE_SECONDS, ProviderBatch
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.trouble import Trouble
-from socratic_bench.ports.stores.leases import CallCount, Lease, ModelInHand, Spending
+from socratic_bench.ports.stores.leases import (
+    CallCount,
+    CallEnd,
+    Lease,
+    ModelInHand,
+    Spending,
+    WaitingTurn,
+)
 from socratic_bench.ports.stores.store import Store
-from tests.contract.store.facts import StoppedClock, a_response, an_experiment, claim_of
+from tests.contract.store.facts import MONDAY, StoppedClock, a_response, an_experiment, claim_of
 
 A, B = "runner-a", "runner-b"
 ID = an_experiment().experiment_id
@@ -150,6 +158,33 @@ async def test_who_has_the_store_to_itself_finds_every_other_lease_free(
     assert list(await store.take_leases(claims, B)) == [GRANTED, GRANTED, HELD]
     await store.leave_others("nobody")
     assert await _take(store, claim_of(own, "c1"), "c") is GRANTED
+
+
+@pytest.mark.smoke
+async def test_the_leases_of_a_batch_need_no_process_and_wait_until_each_is_ended(
+    store: Store, other_store: Store, experiment: Experiment, clock: StoppedClock
+) -> None:
+    answered, freed, other, *_ = experiment.runs()
+    batch = ProviderBatch.new("openai/m", MONDAY)
+    claims = [
+        claim_of(run, batch.entry(number), 10, seconds=LEASE_SECONDS)
+        for number, run in enumerate((answered, freed))
+    ]
+    assert list(await store.take_leases(claims, batch.owner)) == [GRANTED, GRANTED]
+    await _take(store, claim_of(other, "a1"), A)
+    await store.leave_others("nobody")
+    clock.pass_by(7 * 24 * 3600)
+    assert await _take(other_store, claim_of(answered, "b1"), B) is HELD
+    assert await other_store.spending(ID) == Spending(100, 20, 20, exhausted=False)
+    assert await other_store.models_in_hand(ID) == {}
+    first, second = (WaitingTurn(claim.key, batch.owner, 10) for claim in claims)
+    assert set(await other_store.waiting_turns(ID)) == {first, second}
+    await other_store.record([a_response(answered, cost=3)], [batch.entry(0)])
+    assert list(await store.waiting_turns(ID)) == [second]
+    await other_store.end_calls([CallEnd(second.lease, billed=False)])
+    assert list(await store.waiting_turns(ID)) == []
+    assert await store.spending(ID) == Spending(100, 3, 0, exhausted=False)
+    assert await _take(store, claim_of(freed, "b1"), B) is GRANTED
 
 
 async def test_models_in_hand_are_those_of_live_owners_as_each_said_last(

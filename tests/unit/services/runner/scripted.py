@@ -23,6 +23,7 @@ from socratic_bench.events.event_types import RunFailed, RunRequested
 from socratic_bench.ports.models import Reply
 from socratic_bench.scoring.exchange import Status
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker, unwatched
+from socratic_runner.conversations.batching import Batching
 from socratic_runner.conversations.call_outcomes import UNOBSERVED, Retries
 from socratic_runner.conversations.call_preparation import ALL_TIME, Budgets, CallPreparer
 from socratic_runner.conversations.conversation_runner import ConversationRunner
@@ -107,8 +108,9 @@ async def parts_of_a_runner(
     troubles, waits = Troubles(UNOBSERVED, tell_the_log), Waits()
     leases, recorder = LeaseBook(store, owner, waits, draining, troubles), Recorder(store, waits)
     retries = partial(Retries, RetryPolicy(draw=lambda: 0.0))
+    preparer = CallPreparer(leases, store, Budgets(store), margin, draining, window)
     runner = ConversationRunner(
-        CallPreparer(leases, store, Budgets(store), margin, draining, window),
+        preparer,
         leases,
         recorder,
         clock,
@@ -116,6 +118,7 @@ async def parts_of_a_runner(
         draining,
         UNOBSERVED,
         troubles,
+        Batching(store, preparer, clock, UNOBSERVED, troubles),
     )
     grader = ResponseGrader(store, EarlierGraders(store, store), pool, runner)
     handler = RunRequestedHandler(

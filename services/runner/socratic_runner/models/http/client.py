@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from socratic_bench.domain.experiment.manifest import Limits, TutorModel
-from socratic_bench.errors import FailureKind, InvalidInput, ModelUnusable
+from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, ModelUnusable
 from socratic_bench.plugins import require_package
 from socratic_bench.ports.models import ModelClient, Question, Reply
 from socratic_bench.providers.base_urls import with_path
@@ -23,10 +24,16 @@ from socratic_runner.models.http.failures import (
 )
 from socratic_runner.models.http.keys import Key, read_key
 from socratic_runner.models.http.proxies import is_near
-from socratic_runner.models.http.reading import ReplyReading
+from socratic_runner.models.http.reading import ReplyReading, WholeBody
 
 if TYPE_CHECKING:
+    from socratic_runner.models.http.batches import HttpBatches
     from socratic_runner.models.http.connection import Connection
+
+
+JSON: Final = "application/json"
+
+Result = TypeVar("Result")
 
 
 def require_key(model: TutorModel, access: Access) -> Key | None:
@@ -57,6 +64,9 @@ class Wire:
 
     streamed: bool
     """True if replies are streamed."""
+
+    batches: Callable[[HttpClient], HttpBatches] | None = None
+    """Makes the access to the provider's batches; None: calls go one by one."""
 
 
 def call_headers(options: HttpOptions, usual: Mapping[str, str], key: Key | None) -> dict[str, str]:
@@ -89,6 +99,9 @@ class HttpClient:
         self.loading_seconds = _loading_seconds(model, access)
         """Seconds that the first call may take; None once it ended, or for a service."""
 
+        self.batches = None if wire.batches is None else wire.batches(self)
+        """Access to the provider's batches, for a model whose calls go there."""
+
         self._keyed: Keyed | None = None
         self._earlier: list[Keyed] = []
         """Those of earlier keys: calls of theirs may be in flight."""
@@ -110,13 +123,53 @@ class HttpClient:
         """Return the model's reply to one call; of a second one where the key was refused and has
         changed since.
         """
+        return await self._with_key(partial(self._ask, question))
+
+    async def exchange(
+        self, method: str, path: str, data: bytes | None = None, content_type: str = JSON
+    ) -> bytes:
+        """Return the body of an answer, for a path after the base URL with a query of its own.
+
+        Raises ModelCallFailed, and ModelUnusable for a refusal that every call would get.
+        """
+        return await self._with_key(partial(self._exchange, method, path, data, content_type))
+
+    def body(self, question: Question) -> dict[str, Any]:
+        """Return the body of a call that is not streamed."""
+        body = self._wire.body(question)
+        return {name: each for name, each in body.items() if not name.startswith("stream")}
+
+    def read(self, take: Callable[[ReplyReading], None]) -> Reply:
+        """Return a whole reply that `take` gives to its reading. Raises ModelCallFailed."""
+        keyed = self._keyed or self.renew()
+        reading = self._wire.reading(keyed.failures, streamed=False)
+        take(reading)
+        return replace(_hidden(reading.reply(), keyed), latency_ms=None)
+
+    def failure(self, reported: Mapping[str, Any]) -> ModelCallFailed:
+        """Return the failure that an answer reports."""
+        return (self._keyed or self.renew()).failures.reported(reported)
+
+    async def _with_key(self, call: Callable[[Keyed], Awaitable[Result]]) -> Result:
+        """Call with the present key; a second time where it was refused and has changed since."""
         keyed = self._keyed or self.renew()
         try:
-            return await self._ask(keyed, question)
+            return await call(keyed)
         except ModelUnusable as refused:
             if refused.kind is not FailureKind.AUTH or self._renewed(keyed) is keyed:
                 raise
-        return await self._ask(self.renew(), question)
+        return await call(self.renew())
+
+    async def _exchange(
+        self, method: str, path: str, data: bytes | None, content_type: str, keyed: Keyed
+    ) -> bytes:
+        path, _, query = path.partition("?")
+        url = with_path("" if self._access.where is None else self._access.where.url, path)
+        if query:
+            url += f"{'&' if '?' in url else '?'}{query}"
+        reading = WholeBody(keyed.failures, streamed=False)
+        await keyed.connection.send(method, url, data, reading, content_type)
+        return reading.body
 
     async def close(self) -> None:
         """Close its connections; calls in flight fail."""
@@ -130,7 +183,7 @@ class HttpClient:
         except InvalidInput:
             return refused
 
-    async def _ask(self, keyed: Keyed, question: Question) -> Reply:
+    async def _ask(self, question: Question, keyed: Keyed) -> Reply:
         reading = self._wire.reading(keyed.failures, streamed=self._wire.streamed)
         usual = self._model.limits.first_byte_timeout_seconds
         keyed.connection.first_byte_seconds = self.loading_seconds or usual
@@ -138,10 +191,13 @@ class HttpClient:
             await keyed.connection.post(self._wire.body(question), reading)
         finally:
             self.loading_seconds = None
-        reply = reading.reply()
-        if keyed.key is None or not keyed.key.is_secret:
-            return reply
-        return replace(reply, text=keyed.key.hide_in(reply.text))
+        return _hidden(reading.reply(), keyed)
+
+
+def _hidden(reply: Reply, keyed: Keyed) -> Reply:
+    if keyed.key is None or not keyed.key.is_secret:
+        return reply
+    return replace(reply, text=keyed.key.hide_in(reply.text))
 
 
 LOADING_SECONDS: Final = 300.0

@@ -28,9 +28,6 @@ from socratic_runner.models.http.failures import Failures
 from socratic_runner.models.http.proxies import proxy_for, shown
 from socratic_runner.models.http.reading import EventDecoder, ReplyReading
 
-LARGEST_REPLY: Final = 8_000_000
-"""The most bytes of a reply; a longer one is refused."""
-
 LARGEST_ERROR: Final = 64_000
 """The most bytes of an error's body."""
 
@@ -65,7 +62,6 @@ class Connection:
         self._url = url
         self._headers = {
             **headers,
-            "Content-Type": "application/json",
             # Send small bodies at once.
             "Accept-Encoding": "identity",
             "User-Agent": "socratic-bench",
@@ -87,10 +83,20 @@ class Connection:
 
         A cancellation closes the connection of this call. Raises ModelCallFailed.
         """
+        await self.send("POST", self._url, to_json(body), reading)
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        data: bytes | None,
+        reading: ReplyReading,
+        content_type: str = "application/json",
+    ) -> None:
+        """Send a request to an address of the same origin, as `post` does."""
         if self._closed:
             message = "cannot be asked: the client is closed"
             raise self._failures.failure(FailureKind.UNKNOWN, message, passing=False)
-        data = to_json(body)
         began = False
         ends_at = _now() + self._limits.timeout_seconds - _MARGIN_SECONDS
         waiting = ThawingTimeout()
@@ -98,9 +104,11 @@ class Connection:
         try:
             async with (
                 waiting,
-                self._open_session().post(
-                    self._url,
+                self._open_session().request(
+                    method,
+                    url,
                     data=data,
+                    headers={"Content-Type": content_type},
                     proxy=self._proxy,
                     # D-075: a redirect would send the key to an address that the server names.
                     allow_redirects=False,
@@ -299,6 +307,6 @@ def _now() -> float:
 
 
 def _check_size(size: int, reading: ReplyReading) -> None:
-    if size > LARGEST_REPLY:
-        message = f"sent a reply of more than {LARGEST_REPLY:,} bytes"
+    if size > reading.largest:
+        message = f"sent a reply of more than {reading.largest:,} bytes"
         raise reading.failures.failure(FailureKind.MALFORMED_REPLY, message)

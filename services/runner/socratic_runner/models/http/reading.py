@@ -115,8 +115,14 @@ Aside = BeforeValidator(lambda value: value if isinstance(value, dict) else None
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
+LARGEST_REPLY: Final = 8_000_000
+"""The most bytes of a reply; a longer one is refused."""
+
+
 class ReplyReading(ABC):
     """Reads one reply. A subclass knows its provider's wire format."""
+
+    largest = LARGEST_REPLY
 
     def __init__(self, failures: Failures, *, streamed: bool) -> None:
         self.streamed = streamed
@@ -289,3 +295,20 @@ class ReplyReading(ABC):
     def _begin(self) -> None:
         if self.streamed and self._first_token is None:
             self._first_token = self._last
+
+
+class WholeBody(ReplyReading):
+    """Takes any answer whole, such as the results of many calls."""
+
+    largest = 500_000_000
+    body = b""
+
+    def take_event(self, event: Event) -> None:
+        """Take no event: the answer is no stream."""
+
+    def take_whole(self, body: bytes) -> None:
+        """Keep the body, which is never complete before its end."""
+        self.body = body
+
+    def _usage(self) -> Usage:
+        return Usage()

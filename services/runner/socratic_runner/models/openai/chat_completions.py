@@ -22,6 +22,7 @@ from socratic_bench.scoring.answer_notes import SPLIT
 from socratic_bench.scoring.exchange import Status
 from socratic_runner.models.access import Access
 from socratic_runner.models.chat import chat
+from socratic_runner.models.http.batches import OpenAIBatches
 from socratic_runner.models.http.client import Wire, call_headers, open_connection, require_key
 from socratic_runner.models.http.keys import Key
 from socratic_runner.models.http.problems import parse
@@ -264,6 +265,7 @@ def open_client(model: TutorModel, access: Access) -> ModelClient:
         body=partial(_body, options.name_at_service(model), preset, options),
         reading=OpenAIReading,
         streamed=options.stream,
+        batches=OpenAIBatches if options.batch else None,
     )
     return open_connection(model, access, wire)
 

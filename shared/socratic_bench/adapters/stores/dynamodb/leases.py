@@ -35,6 +35,7 @@ from socratic_bench.domain.leasing import (
     answer_to,
     answers_in_order,
 )
+from socratic_bench.domain.provider_batch import is_batch
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.leases import (
     CallCount,
@@ -43,6 +44,7 @@ from socratic_bench.ports.stores.leases import (
     LeaseKey,
     ModelInHand,
     Spending,
+    WaitingTurn,
 )
 from socratic_bench.ports.stores.responses import TurnKey
 
@@ -244,8 +246,22 @@ class DynamoDBLeases(DynamoDBRole):
         for turns in await together(pending_turns(self._table, str(item[SK])) for item in listed):
             others |= {turn.calls.owner for turn in turns if turn.calls.until >= now}
         await self._table.write(
-            item_of_owner(name, Owner(now, gone=True)) for name in sorted(others - {owner})
+            item_of_owner(name, Owner(now, gone=True))
+            for name in sorted(others - {owner})
+            if not is_batch(name)
         )
+
+    async def waiting_turns(self, experiment_id: str) -> Sequence[WaitingTurn]:
+        turns = await pending_turns(self._table, experiment_id)
+        return [
+            WaitingTurn(
+                LeaseKey(experiment_id, *turn.key, turn.calls.lease_id),
+                turn.calls.owner,
+                turn.calls.reserved,
+            )
+            for turn in turns
+            if turn.calls.lease_id and is_batch(turn.calls.owner)
+        ]
 
     async def models_in_hand(self, experiment_id: str) -> Mapping[str, int]:
         found: Counter[str] = Counter()

@@ -19,6 +19,7 @@ from socratic_bench.domain.leasing import (
     answers_in_order,
 )
 from socratic_bench.domain.pause import NONE, PauseNews, after
+from socratic_bench.domain.provider_batch import is_batch
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.leases import (
     CallCount,
@@ -27,6 +28,7 @@ from socratic_bench.ports.stores.leases import (
     LeaseKey,
     ModelInHand,
     Spending,
+    WaitingTurn,
 )
 from socratic_bench.ports.stores.limits import PauseAnswer, ShareClaim
 from socratic_bench.ports.stores.responses import TurnKey
@@ -83,7 +85,18 @@ class MemoryLeases(MemoryRole):
             others = {name for name, each in state.owners.items() if not each.gone}
             every = (calls for facts in state.facts.values() for calls in facts.calls.values())
             others |= {calls.owner for calls in every if calls.until >= now}
-            state.owners |= dict.fromkeys(others - {owner}, Owner(now, gone=True))
+            others = {name for name in others if name != owner and not is_batch(name)}
+            state.owners |= dict.fromkeys(others, Owner(now, gone=True))
+
+    async def waiting_turns(self, experiment_id: str) -> Sequence[WaitingTurn]:
+        async with self._state_alone() as state:
+            return [
+                WaitingTurn(
+                    LeaseKey(experiment_id, *turn, each.lease_id), each.owner, each.reserved
+                )
+                for turn, each in state.facts_of(experiment_id).calls.items()
+                if each.lease_id and is_batch(each.owner)
+            ]
 
     async def models_in_hand(self, experiment_id: str) -> Mapping[str, int]:
         owners: Counter[str] = Counter()

@@ -19,6 +19,7 @@ from socratic_bench.adapters.stores.sql.ledger import (
     FORGET_OWNERS,
     IN_HAND,
     LIST_OWNERS,
+    WAITING_TURNS,
     CallKey,
     Ending,
     Ledger,
@@ -35,6 +36,7 @@ from socratic_bench.domain.leasing import (
     TurnCalls,
     answers_in_order,
 )
+from socratic_bench.domain.provider_batch import is_batch
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.ports.stores.leases import (
     CallCount,
@@ -43,6 +45,7 @@ from socratic_bench.ports.stores.leases import (
     LeaseKey,
     ModelInHand,
     Spending,
+    WaitingTurn,
 )
 
 Claims = Mapping[CallKey, Lease]
@@ -269,7 +272,17 @@ class SqlLeases(SqlRole):
         async with self._database.write() as transaction:
             parameters = {"now": await self._clock.now(transaction)}
             owners = {name for (name,) in await transaction.execute(LIST_OWNERS, parameters)}
-            await self._write_owners(transaction, owners - {owner}, gone=True)
+            others = {name for name in owners if name != owner and not is_batch(name)}
+            await self._write_owners(transaction, others, gone=True)
+
+    async def waiting_turns(self, experiment_id: str) -> Sequence[WaitingTurn]:
+        parameters = {"experiment_id": experiment_id}
+        async with self._database.read() as transaction:
+            rows = await transaction.execute(WAITING_TURNS, parameters)
+        return [
+            WaitingTurn(LeaseKey(experiment_id, run_id, turn, lease_id), owner, reserved)
+            for run_id, turn, lease_id, owner, reserved in rows
+        ]
 
     async def models_in_hand(self, experiment_id: str) -> Mapping[str, int]:
         owners: Counter[str] = Counter()

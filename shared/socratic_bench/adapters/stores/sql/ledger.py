@@ -31,6 +31,7 @@ from socratic_bench.adapters.stores.sql.experiment_statements import EXPERIMENT
 from socratic_bench.adapters.stores.sql.schema import CALLS, HAS_RESERVATION, OWNERS, SPENDING
 from socratic_bench.adapters.stores.sql.transactions import Transaction
 from socratic_bench.domain.leasing import Account, TurnCalls
+from socratic_bench.domain.provider_batch import PREFIX
 from socratic_bench.ports.stores.leases import LeaseKey
 
 _NOW: BindParameter[int] = bindparam("now")
@@ -93,6 +94,15 @@ FORGET_OWNERS = delete(OWNERS).where(OWNERS.c.seen_at < bindparam("forgotten_bef
 
 CALLS_OF_EXPERIMENT = select(func.coalesce(func.sum(CALLS.c.calls), 0), func.count()).where(
     CALLS.c.experiment_id == EXPERIMENT, CALLS.c.calls > 0
+)
+
+
+WAITING_TURNS = select(
+    CALLS.c.run_id, CALLS.c.turn, CALLS.c.lease_id, CALLS.c.owner, CALLS.c.reserved
+).where(
+    CALLS.c.experiment_id == EXPERIMENT,
+    CALLS.c.lease_id != "",
+    CALLS.c.owner.startswith(PREFIX, autoescape=True),
 )
 
 
