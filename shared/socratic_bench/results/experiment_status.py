@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from socratic_bench.domain.aggregates.cell import Cell, Tally
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.domain.provider_batch import waiting_sentences
 from socratic_bench.domain.trouble import Trouble, one_line
 from socratic_bench.ports.stores.aggregates import Aggregates, FailureCount
 from socratic_bench.ports.stores.experiments import Experiments, Progress
@@ -221,6 +222,14 @@ def _model_progress(
         total_cost_usd=total_usd(cost),
         cost_known=known_share(cost, sum(cell.responses for cell in cells)),
     )
+
+
+async def waiting_in_batches(store: Leases, experiment: Experiment) -> list[str]:
+    """Return a sentence for each provider's batch that turns wait in, oldest first."""
+    if not experiment.manifest.has_batches:
+        return []
+    turns = await store.waiting_turns(experiment.experiment_id)
+    return waiting_sentences(each.batch for each in turns)
 
 
 async def model_troubles(store: Leases, experiment: Experiment) -> tuple[Trouble, ...]:

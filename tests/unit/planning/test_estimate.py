@@ -119,6 +119,17 @@ def test_text_that_is_no_valid_unicode_is_bounded_too():
     assert input_tokens_at_most(["\ud800"]) == input_tokens_at_most(["abc"])
 
 
+def test_a_model_in_batches_is_estimated_at_half_the_price() -> None:
+    usual = TutorModel(id="openai/m", price=PRICE)
+    batched = usual.model_copy(update={"id": "openai/m@2", "options": {"batch": True}})
+    foreign = batched.model_copy(update={"id": "hosted/m"})
+    full, half, other = (each.cost for each in estimate(a_manifest(usual, batched, foreign)).models)
+    assert full is not None
+    assert half is not None
+    assert (full.likely, full.at_most) == (2 * half.likely, 2 * half.at_most)
+    assert other == full
+
+
 @given(prices, st.lists(st.text(), max_size=4), st.integers(1, 100_000), st.data())
 def test_no_call_costs_more_than_what_is_reserved_for_it(price, texts, max_tokens, data):
     used = data.draw(st.integers(0, input_tokens_at_most(texts)))

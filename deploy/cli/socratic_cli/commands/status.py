@@ -28,9 +28,11 @@ from socratic_bench.results.experiment_status import (
     experiment_statuses,
     model_progress,
     model_troubles,
+    waiting_in_batches,
 )
 from socratic_bench.results.pending import PendingRun, PendingStore, WaitsFor, pending_runs
 from socratic_cli.display.status import (
+    batch_lines,
     experiments_table,
     failure_lines,
     models_table,
@@ -134,13 +136,14 @@ async def show_status(
     found = await experiment_status(store, experiment, now)
     models = await model_progress(store, experiment)
     troubles = await model_troubles(store, experiment)
+    batches = await waiting_in_batches(store, experiment)
     in_hand = await store.models_in_hand(experiment.experiment_id)
     named = name_pending or found.state in {State.OVERDUE, State.OUT_OF_BUDGET}
     pending = pending_runs(experiment, store) if named else None
     if as_json:
-        counts = await _print_json(found, models, troubles, in_hand, pending)
+        counts = await _print_json(found, models, troubles, batches, in_hand, pending)
     else:
-        lines = (*trouble_lines(troubles), *failure_lines(models))
+        lines = (*batch_lines(batches), *trouble_lines(troubles), *failure_lines(models))
         standard_output().print(Group(status_table(found), "", models_table(models), *lines))
         counts = await _print_pending(pending, shown=PENDING_SHOWN if name_pending else FEW_PENDING)
     if found.state in {State.PAUSED, State.CANCELLED}:
@@ -150,7 +153,7 @@ async def show_status(
     out_of_budget = found.state == State.OUT_OF_BUDGET
     if counts:
         _explain(counts, late=late, out_of_budget=out_of_budget)
-    if found.left and found.state is State.RUNNING and not (in_hand or as_json):
+    if found.left and found.state is State.RUNNING and not (in_hand or batches or as_json):
         say(
             "No runner has a run of it in hand now: the same `socratic-bench run CONFIG` continues "
             "it, or a runner of the services does."
@@ -181,6 +184,7 @@ async def _print_json(
     found: ExperimentStatus,
     models: Sequence[ModelProgress],
     troubles: Sequence[Trouble],
+    batches: Sequence[str],
     in_hand: Mapping[str, int],
     pending: AsyncIterator[PendingRun] | None,
 ) -> Mapping[WaitsFor, int]:
@@ -190,6 +194,7 @@ async def _print_json(
         **found.model_dump(mode="json"),
         "models_progress": [model.model_dump(mode="json") for model in models],
         "troubles": [trouble.model_dump(mode="json") for trouble in troubles],
+        "batches": list(batches),
         "runners_by_model": dict(in_hand),
     }
     click.echo(f'{json.dumps(head)[:-1]}, "pending": ', nl=False)

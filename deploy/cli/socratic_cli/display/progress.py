@@ -22,6 +22,7 @@ from socratic_bench.ports.stores.experiments import Progress as ExperimentProgre
 from socratic_bench.ports.stores.leases import Leases
 from socratic_bench.results.costs import SpendingFigures
 from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.experiment_status import waiting_in_batches
 from socratic_bench.results.formats import dollars, figure
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
 from socratic_cli.display.leaderboard import growing_table
@@ -137,6 +138,8 @@ class ProgressDisplay:
         ).spent_usd
         parts = (how_far(progress), counted(calls, "call"), "" if spent is None else dollars(spent))
         line = ", ".join(filter(None, parts))
+        batches = await waiting_in_batches(self._store, self._experiment)
+        line = "; ".join((line, *(excerpt(each, 120) for each in batches[:MODELS_NAMED])))
         named = [f"{excerpt(each.model_id)} ({_in_short(each)})" for each in troubles.values()]
         if more := len(named[MODELS_NAMED:]):
             named[MODELS_NAMED:] = [f"{more} more"]

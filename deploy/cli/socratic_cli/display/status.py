@@ -144,6 +144,11 @@ def _reasons(failures: Mapping[str, int]) -> str:
     return ", ".join(f"{excerpt(kind)} {count}" for kind, count in failures.items())
 
 
+def batch_lines(sentences: Sequence[str]) -> list[Text]:
+    """Return a sentence for each provider's batch, under a heading."""
+    return _listed("in batches", [excerpt(each, SENTENCE) for each in sentences])
+
+
 def trouble_lines(troubles: Sequence[Trouble]) -> list[Text]:
     """Return a sentence for each model whose calls fail now, under a heading."""
     return _listed("in trouble", [excerpt(each.sentence, SENTENCE) for each in troubles])

@@ -97,7 +97,7 @@ class Healer:
             return
         in_hand = {
             *await self.store.models_in_hand(running.experiment_id),
-            *await self._in_batches(running.experiment_id),
+            *await self._in_batches(watched.experiment),
         }
         if running.planned_at is None:
             await self._complete_plan(watched, missing, in_hand)
@@ -138,12 +138,14 @@ class Healer:
             watched.plan.sent_again(now)
             self._tell("plans", 1, experiment.experiment_id, runs=counts.requested)
 
-    async def _in_batches(self, experiment_id: str) -> set[str]:
+    async def _in_batches(self, experiment: Experiment) -> set[str]:
         """Return the models with turns in batches that may not have ended.
 
         A broker does not count all messages that come again after a delay.
         """
-        turns = await self.store.waiting_turns(experiment_id)
+        if not experiment.manifest.has_batches:
+            return set()
+        turns = await self.store.waiting_turns(experiment.experiment_id)
         found = {ProviderBatch.of_owner(owner) for owner in {each.batch for each in turns}}
         since = self.clock.now() - LONGEST_BATCH
         return {each.model_id for each in found if each.begun_at > since}

@@ -422,6 +422,11 @@ class Manifest(BaseModel):
         return (*self.models, *(each.model for each in others if each is not None))
 
     @property
+    def has_batches(self) -> bool:
+        """Whether calls of a model go into its provider's batches."""
+        return any(model.options.get("batch") is True for model in self.called_models)
+
+    @property
     def has_prices(self) -> bool:
         """Whether a model of the plan has a price."""
         return any(model.price is not None for model in self.called_models)
