@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
@@ -20,7 +20,6 @@ from socratic_bench.domain.experiment.manifest import (
     TutorModel,
 )
 from socratic_bench.domain.grading import HIGHEST_GRADE, grade_of
-from socratic_bench.domain.provider_batch import ProviderBatch
 from socratic_bench.domain.response import Usage
 from socratic_bench.domain.student import fault_of
 from socratic_bench.errors import FailureKind, ModelCallFailed
@@ -34,7 +33,7 @@ from socratic_runner.last_uses import MOST_CLIENTS, LastUses
 from socratic_runner.limits.breaker import BUSY_SILENCE, Breaker
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.limiters import ConcurrencyLimiters
-from socratic_runner.models.http.batches import BatchState
+from socratic_runner.models.http.batches import HttpBatches
 
 SHOWN_CHARACTERS: Final = 60
 """The most of a useless reply that its failure repeats."""
@@ -44,44 +43,15 @@ Fault = Callable[[Question, Reply], str | None]
 """Returns why a reply is of no use, in words; None for one of use."""
 
 
-class Batches(Protocol):
-    """Access to a provider's batches, as `HttpBatches` has it."""
-
-    async def submit(self, batch: ProviderBatch, calls: Mapping[str, Question]) -> None: ...
-
-    async def look(self, batch: ProviderBatch) -> BatchState | None: ...
-
-    async def results(self, state: BatchState) -> Mapping[str, bytes]: ...
-
-    def reply(self, question: Question, result: bytes) -> Reply: ...
-
-
-@dataclass(frozen=True, slots=True)
-class CheckingBatches(Batches):
-    """Passes on the replies of use."""
-
-    batches: Batches
-    check: Callable[[Question, Reply], Reply]
-
-    async def submit(self, batch: ProviderBatch, calls: Mapping[str, Question]) -> None:
-        await self.batches.submit(batch, calls)
-
-    async def look(self, batch: ProviderBatch) -> BatchState | None:
-        return await self.batches.look(batch)
-
-    async def results(self, state: BatchState) -> Mapping[str, bytes]:
-        return await self.batches.results(state)
-
-    def reply(self, question: Question, result: bytes) -> Reply:
-        return self.check(question, self.batches.reply(question, result))
-
-
 class CheckingClient(ModelClient):
     """Passes on the replies of use."""
 
     def __init__(self, client: ModelClient, fault: Fault) -> None:
         self._client = client
         self._fault = fault
+        self.batches: HttpBatches | None = getattr(client, "batches", None)
+        if self.batches is not None:
+            self.batches.check = self._checked
 
     @property
     def concurrency(self) -> int | None:
@@ -97,11 +67,6 @@ class CheckingClient(ModelClient):
         Raises what the model's client raises, and ModelCallFailed for any other reply.
         """
         return self._checked(question, await self._client.ask(question))
-
-    @property
-    def batches(self) -> Batches | None:
-        batches: Batches | None = getattr(self._client, "batches", None)
-        return None if batches is None else CheckingBatches(batches, self._checked)
 
     def _checked(self, question: Question, reply: Reply) -> Reply:
         if (fault := self._fault(question, reply)) is None:
@@ -153,10 +118,10 @@ class CalledModel:
     breaker: Breaker
 
     @property
-    def batches(self) -> Batches | None:
+    def batches(self) -> HttpBatches | None:
         """Access to its provider's batches, if its calls go there."""
         # No part of the port: most providers have none.
-        batches: Batches | None = getattr(self.client, "batches", None)
+        batches: HttpBatches | None = getattr(self.client, "batches", None)
         return batches
 
     @property

@@ -30,8 +30,8 @@ from socratic_runner.conversations.asking import checked
 from socratic_runner.conversations.call_outcomes import UNUSABLE, CallObserver
 from socratic_runner.conversations.call_preparation import CallPreparer, NotCalled
 from socratic_runner.conversations.conversation import NoRoomYet, TurnPutOff
-from socratic_runner.model_pool import Batches, CalledModel
-from socratic_runner.models.http.batches import LOST_AFTER
+from socratic_runner.model_pool import CalledModel
+from socratic_runner.models.http.batches import LOST_AFTER, HttpBatches
 from socratic_runner.troubles import Troubles
 
 GATHER_SECONDS: Final = 1.0
@@ -43,7 +43,7 @@ SUBMIT_SECONDS: Final = 300.0
 ANSWER_SECONDS: Final = 120.0
 """Seconds that a provider has to answer a question about a batch, or to send its results."""
 
-VIEW_SECONDS: Final = 5.0
+VIEW_SECONDS: Final = 20.0
 """Seconds for which one reading of an experiment's waiting turns serves all its runs."""
 
 SHORTEST_LOOK: Final = 30.0
@@ -335,6 +335,8 @@ class Batching:
 
     def _after(self, failure: ModelCallFailed, question: Question) -> TurnPutOff | None:
         """Return what follows from a refused batch: a later one, or calls."""
+        if failure.kind in (FailureKind.AUTH, FailureKind.TLS):
+            return None  # nothing that a batch alone gets: a call shows it, and stops the model
         if failure.kind is FailureKind.RATE_LIMITED:
             return TurnPutOff(str(failure), failure.retry_after or LONGEST_LOOK)
         key = question.run.experiment_id, question.run.model_id
@@ -351,7 +353,7 @@ class Batching:
             return TurnPutOff("calls in flight have reserved the rest of the budget", SHORTEST_LOOK)
         return reason
 
-    def _batches_of(self, model: CalledModel) -> Batches:
+    def _batches_of(self, model: CalledModel) -> HttpBatches:
         if (batches := model.batches) is None:
             raise ValueError(f"model {model.entry.id} has no batches")
         return batches

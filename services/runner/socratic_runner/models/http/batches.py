@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -56,6 +56,9 @@ class HttpBatches(ABC):
         self._ids: dict[str, str] = {}
         """The provider's ids of known batches, by their names."""
 
+        self.check: Callable[[Question, Reply], Reply] = lambda _, reply: reply
+        """Returns a reply of use. Raises ModelCallFailed for another one."""
+
     @abstractmethod
     async def submit(self, batch: ProviderBatch, calls: Mapping[str, Question]) -> None:
         """Hand a batch over, with its calls by their names."""
@@ -73,9 +76,10 @@ class HttpBatches(ABC):
                     found[str(result.get("custom_id"))] = line
         return found
 
-    def reply(self, _: Question, result: bytes) -> Reply:
+    def reply(self, question: Question, result: bytes) -> Reply:
         """Return the reply in a result. Raises ModelCallFailed, also for a call without one."""
-        return self._client.read(lambda reading: self._take(json.loads(result), reading))
+        reply = self._client.read(lambda reading: self._take(json.loads(result), reading))
+        return self.check(question, reply)
 
     @abstractmethod
     def _take(self, result: Any, reading: ReplyReading) -> None: ...
