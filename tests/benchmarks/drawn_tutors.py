@@ -94,6 +94,9 @@ _EACH_RUN: Final = frozenset({EVEN, HALF_OPEN})
 """Kinds whose repeats do not resemble each other."""
 
 
+By = Literal["runs", "scenarios"] | float
+
+
 @dataclass(frozen=True)
 class Tutor:
     """A kind of tutor with its failures, and a benchmark of it."""
@@ -104,7 +107,7 @@ class Tutor:
     failing: float
     """The share of runs that fail."""
 
-    by: Literal["runs", "scenarios"] | float
+    by: By
     """What fails at once; a number is the correlation of two runs of a scenario."""
 
     vector: Literal["overall", "verbosity", "exploratory", "interrogative"] = "overall"
@@ -124,13 +127,20 @@ class Tutor:
 
     def draw(self, rng: random.Random) -> VectorScores[str]:
         """Draw the scores of each scenario, as the cells of a benchmark hold them."""
-        smooth = _KINDS[self.kind]
         found: VectorScores[str] = VectorScores()
+        for each in self.rounds(rng):
+            found.add(each)
+        return found
+
+    def rounds(self, rng: random.Random) -> Sequence[VectorScores[str]]:
+        """Draw the same scores, each repeat of all scenarios by itself."""
+        smooth = _KINDS[self.kind]
+        found: list[VectorScores[str]] = [VectorScores() for _ in range(self.repeats)]
         for number in range(self.scenarios):
             own, chance = smooth(rng), self._chance(rng)
             opens = rng.random() < self.opening
-            sums = {name: Tally() for name in _VECTORS}
-            for _ in range(self.repeats):
+            for each in found:
+                sums = {name: Tally() for name in _VECTORS}
                 is_own = self.kind not in _EACH_RUN and rng.random() < ALIKE
                 verbosity, exploratory = own if is_own else smooth(rng)
                 if opens:
@@ -139,7 +149,7 @@ class Tutor:
                 scores = (verbosity, exploratory, asks)
                 for name, score in zip(_VECTORS, (*scores, fmean(scores)), strict=True):
                     sums[name].add(millionths(score))
-            found.merge(f"s{number:03}", "student", 1, sums)
+                each.merge(f"s{number:03}", "student", 1, sums)
         return found
 
     def _chance(self, rng: random.Random) -> float:

@@ -5,7 +5,8 @@
 All intervals come from the product's own functions. The first part draws `drawn_tutors`: all
 vectors of each run, and `overall` as their mean. It prints a line for each tutor, with the coverage
 and the mean width of its interval; then how often the interval of the difference of two such tutors
-covers 0, and the share of tables of eight equal tutors with a false difference; then how often
+covers 0; how often it covers the truth where repeats stop once it is narrow, as `stop_when` has it;
+the share of tables of eight equal tutors with a false difference; then how often
 the interval of a prompt's effect over the models of a matrix covers the truth.
 
 The second part draws single vectors: 5 to 45 scenarios, 1 to 5 repeats (of all scenarios alike or
@@ -36,9 +37,20 @@ from socratic_bench.domain.aggregates.statistics import (
     figure_estimate,
     student_t_quantile,
 )
+from socratic_bench.domain.aggregates.stopping import goes_on, reach
+from socratic_bench.domain.experiment.manifest import FEWEST_ROUNDS
 from socratic_bench.scoring.profile import CANONICAL, OVERALL
 from socratic_bench.scoring.profiles import known_composition
-from tests.benchmarks.drawn_tutors import EVEN, MRBENCH, Tutor, tutors
+from tests.benchmarks.drawn_tutors import (
+    ALPACA_EVAL,
+    EVEN,
+    GOOD,
+    MEDIUM,
+    MRBENCH,
+    By,
+    Tutor,
+    tutors,
+)
 
 DRAWS: Final = 4_000
 LEAST: Final = 0.925
@@ -198,6 +210,45 @@ def measure_tutor(tutor: Tutor, draws: int) -> Covered:
     return _covered([each.interval for each in found if each.interval is not None], truth)
 
 
+@dataclass(frozen=True)
+class Stopped:
+    """What the intervals of a tutor did where repeats stop once they are narrow."""
+
+    coverage: float
+    width: float
+    repeats: float
+    narrow: float
+    """The share of intervals as narrow as asked."""
+
+
+def measure_stopping(tutor: Tutor, interval: float, draws: int) -> Stopped:
+    """Draw benchmarks that stop at this interval, with the tutor's repeats at most."""
+    rng, ends, repeats, narrow = random.Random(repr(tutor)), [], 0, 0
+    for _ in range(draws):
+        scores: VectorScores[str] = VectorScores()
+        for number, each in enumerate(tutor.rounds(rng), start=1):
+            scores.add(each)
+            repeats += 1
+            if number >= FEWEST_ROUNDS and not goes_on([reach(scores, COMPOSITION)], interval):
+                break
+        found = reach(scores, COMPOSITION)
+        narrow += found is not None and found.now <= interval
+        ends.append(figure_estimate(scores, OVERALL, COMPOSITION).interval or (0.0, 1.0))
+    covered = _covered(ends, tutor.truth)
+    return Stopped(covered.coverage, covered.width, repeats / draws, narrow / draws)
+
+
+_FAILING: Final[Sequence[tuple[float, By]]] = (
+    *((0.02, "runs"), (0.3, "runs"), (0.3, 0.1), (0.5, 0.3), (0.1, "scenarios")),
+)
+STOPPING: Final = tuple(
+    (Tutor(kind, scenarios, 10, failing, by), interval)
+    for kind in (EVEN, MEDIUM, GOOD, MRBENCH, ALPACA_EVAL)
+    for failing, by in _FAILING
+    for scenarios, interval in ((15, 0.08), (15, 0.1), (40, 0.05))
+)
+
+
 def measure_difference(tutor: Tutor, draws: int) -> Covered:
     """Count how often the interval of the difference of two equal tutors covers 0."""
     rng = random.Random(repr(tutor))
@@ -301,6 +352,13 @@ def main(draws: int = DRAWS) -> None:
     for tutor in (each for each in tutors() if each.vector == OVERALL):
         found = measure_difference(tutor, draws // 4)
         print(f"{found.coverage:6.1%} of differences, width {found.width:.3f}: {tutor}")
+    for tutor, interval in STOPPING:
+        stopped = measure_stopping(tutor, interval, draws // 8)
+        low += stopped.coverage < LEAST
+        print(
+            f"{stopped.coverage:6.1%} at a stop, width {stopped.width:.3f}, {stopped.narrow:.0%} "
+            f"within ±{interval:g} after {stopped.repeats:.1f} repeats on average: {tutor}"
+        )
     for tutor in (Tutor(EVEN, 15, 3, 0.02, "runs"), Tutor(MRBENCH, 15, 3, 0.5, 0.3)):
         share = false_differences(tutor, draws // 8)
         print(f"{share:6.1%} of tables of {TABLE} have a false difference: {tutor}")

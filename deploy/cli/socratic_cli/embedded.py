@@ -26,7 +26,7 @@ from socratic_bench.errors import StoreNotWritable, StoreUnavailable
 from socratic_bench.events.codec import Event, to_message
 from socratic_bench.hosting.process import quiet_garbage_collector
 from socratic_bench.hosting.starting import first_cause, new_owner
-from socratic_bench.planning.plan import PlanCounts, StorePatience, resume
+from socratic_bench.planning.plan import PlanCounts, StorePatience, as_due, resume
 from socratic_bench.ports.broker import DeadLetter
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import Progress
@@ -128,9 +128,10 @@ class Benchmark:
             raise first_cause(group) from group
         states = await self.store.states([experiment_id])
         calls = await self.store.calls(experiment_id)
+        manifest = (await as_due(experiment, self.store, self.clock.now())).manifest
+        if (await self.store.progress(experiment_id)).done >= manifest.planned_runs:
+            await self.store.complete(experiment_id, self.clock.now(), manifest.stopped_after)
         progress = await self.store.progress(experiment_id)
-        if progress.done >= progress.planned:
-            await self.store.complete(experiment_id, self.clock.now())
         if self.on_progress is not None:
             with suppress(StoreUnavailable):
                 await self.on_progress(progress)
@@ -186,7 +187,7 @@ class Benchmark:
             planning = tasks.create_task(
                 resume(
                     experiment,
-                    experiment.runs(),
+                    None,
                     self.store,
                     publish,
                     clock=self.clock,

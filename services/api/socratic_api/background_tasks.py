@@ -281,7 +281,7 @@ class Submissions:
 
         plan.counts = await resume(
             experiment,
-            experiment.runs(),
+            None,
             self._store,
             publish,
             clock=self._clock,

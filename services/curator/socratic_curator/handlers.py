@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Protocol
 
 from socratic_bench.consuming.outcomes import Handled, Outcome, Rejected, Work
 from socratic_bench.domain.aggregates.cell import Cell, CellKey
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.errors import ExperimentStopped
 from socratic_bench.events.codec import Event
 from socratic_bench.events.event_types import (
     AggregateUpdated,
@@ -18,16 +20,12 @@ from socratic_bench.events.event_types import (
     ResponseScored,
     RunFailed,
 )
+from socratic_bench.planning.plan import PlanStore, as_due, resume
 from socratic_bench.ports.clock import Clock
-from socratic_bench.ports.stores.aggregates import Aggregates
-from socratic_bench.ports.stores.experiments import Experiments, Progress
+from socratic_bench.ports.stores.experiments import Progress
 from socratic_curator.plan_check import PlanCheck
 
 SOURCE = "socratic-curator"
-
-
-class CurationStore(Experiments, Aggregates, Protocol):
-    """The roles of the store that facts are folded into."""
 
 
 class FactHandler:
@@ -38,7 +36,7 @@ class FactHandler:
     prevented still goes out.
     """
 
-    def __init__(self, store: CurationStore, clock: Clock) -> None:
+    def __init__(self, store: PlanStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._plans = PlanCheck(store)
@@ -90,11 +88,43 @@ class FactHandler:
             models=tuple(sorted({key.model_id for key in touched})),
         )
         announcements: list[Event] = [AggregateUpdated.of(updated, source=SOURCE, time=now)]
-        if progress.done >= progress.planned and await self._may_complete(experiment_id, touched):
-            completed_at = await self._store.complete(experiment_id, now)
-            if completed_at is not None:
-                announcements.append(_completed(experiment_id, progress, completed_at))
+        if not await self._may_complete(experiment_id, touched):
+            return announcements
+        stopped_after = None
+        if progress.done < progress.planned:
+            present = await self._present(experiment_id, progress.done)
+            if present is None:
+                return announcements
+            if progress.done < present.manifest.planned_runs:
+                return announcements + await self._requests(present)
+            stopped_after = present.manifest.stopped_after
+        completed_at = await self._store.complete(experiment_id, now, stopped_after)
+        if completed_at is not None:
+            progress = await self._store.progress(experiment_id)
+            announcements.append(_completed(experiment_id, progress, completed_at))
         return announcements
+
+    async def _present(self, experiment_id: str, done: int) -> Experiment | None:
+        """Return an experiment with the repeats that are due; None: runs of one have not ended."""
+        experiment = await self._plans.plan(experiment_id)
+        if experiment is None or not experiment.understood:
+            return None
+        manifest = experiment.manifest
+        if done < manifest.begun_repeats(done) * manifest.runs_of_a_round:
+            return None
+        return await as_due(experiment, self._store, self._clock.now())
+
+    async def _requests(self, present: Experiment) -> list[Event]:
+        """Return what requests the last repeat of an experiment."""
+        requests: list[Event] = []
+
+        async def keep(events: Sequence[Event]) -> None:
+            requests.extend(events)
+
+        last = present.runs(present.manifest.due_repeats)
+        with suppress(ExperimentStopped):  # whoever resumes it requests them
+            await resume(present, last, self._store, keep, clock=self._clock, source=SOURCE)
+        return requests
 
     async def _may_complete(self, experiment_id: str, touched: Collection[CellKey]) -> bool:
         """Whether a touched cell is of the experiment's own profile: others complete nothing."""

@@ -42,6 +42,11 @@ class PlanCheck:
             del self._known[next(iter(self._known))]
         return reasons
 
+    async def plan(self, experiment_id: str) -> Experiment | None:
+        """Return an experiment as it was planned; None for a deleted or unreadable one."""
+        await self._know(experiment_id)
+        return self._known.get(experiment_id)
+
     async def _know(self, experiment_id: str) -> None:
         if experiment_id in self._known:
             self._known[experiment_id] = self._known.pop(experiment_id)

@@ -38,7 +38,7 @@ async def plan_week(
     async def publish(events: Sequence[Event]) -> None:
         await broker.publish([to_message(event) for event in events])
 
-    counts = await resume(experiment, experiment.runs(), store, publish, clock=clock, source=SOURCE)
+    counts = await resume(experiment, None, store, publish, clock=clock, source=SOURCE)
     return experiment, counts
 
 

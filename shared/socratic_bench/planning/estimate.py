@@ -322,6 +322,7 @@ class Prospect:
         outlook = Outlook(manifest.planned_runs)
         for pair in experiment.conversation_keys:
             outlook.left[pair] = manifest.repeats
+        outlook.first = manifest.begun_repeats(0) * manifest.runs_of_a_round
         return cls(outlook, estimate(manifest))
 
 

@@ -15,6 +15,7 @@ from collections.abc import (
 )
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Final, Protocol, TypeVar
@@ -22,19 +23,21 @@ from typing import Final, Protocol, TypeVar
 from socratic_bench.concurrency.retry_policy import RetryPolicy
 from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.consuming.waits import Waits
+from socratic_bench.domain.aggregates.stopping import goes_on, reaches_in
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import stopped_sentence
 from socratic_bench.domain.run import Run, batches
 from socratic_bench.errors import ExperimentStopped, StoreUnavailable
 from socratic_bench.events.codec import Event
 from socratic_bench.events.event_types import ResponseRecorded, RunRequested
-from socratic_bench.planning.reuse import is_whole
+from socratic_bench.planning.reuse import Reuse, is_whole
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.ports.stores.leases import Leases
-from socratic_bench.ports.stores.responses import Responses
+from socratic_bench.ports.stores.responses import NO_LEASE, Responses
+from socratic_bench.scoring.profiles import known_composition
 
 STORE_DEADLINE: Final = 60.0
 """Seconds that one question to the store may take before it is asked again."""
@@ -100,9 +103,58 @@ class PlanCounts:
     requested: int
 
 
+async def as_due(experiment: Experiment, store: PlanStore, now: datetime) -> Experiment:
+    """Return a registered experiment with the repeats that are due: all, unless it has `stop_when`.
+
+    A further repeat is due once all runs of those before have ended, all responses have a score,
+    and an interval asks for it. This follows from the store alone: every process says the same, and
+    the store knows the begun repeats by the runs that ended. Where no further one is due, the runs
+    of the returned experiment are done. Raises StoreError.
+    """
+    manifest, experiment_id = experiment.manifest, experiment.experiment_id
+    if manifest.stop_when is None or manifest.stopped_after is not None:
+        return experiment
+    done = (await store.progress(experiment_id)).done
+    begun = experiment.up_to(manifest.begun_repeats(done))
+    repeats = begun.manifest.due_repeats
+    if done < begun.manifest.planned_runs or repeats == manifest.repeats:
+        return begun
+    # An earlier look may have begun the next repeat: its answers would change what this one sees.
+    if await store.unscored_responses(experiment_id, 1):
+        return begun
+    cells, composition = await store.cells([experiment_id]), known_composition(manifest.profile)
+    reaches = reaches_in(manifest, cells, composition).values()
+    if not goes_on(reaches, manifest.stop_when.interval):
+        return begun
+    further = experiment.up_to(repeats + 1)
+    await _adopt_as_before(further, store, now)
+    return further
+
+
+async def _adopt_as_before(further: Experiment, store: PlanStore, now: datetime) -> None:
+    """Take over answers to the last repeat, if the repeat before has such answers: an experiment
+    that was asked afresh takes over none.
+    """
+    last = further.manifest.due_repeats
+    runs = further.runs(last - 1)
+    before = islice(runs, further.manifest.runs_of_a_round)
+    for batch in batches(before, ANSWERS_HELD):
+        stored = await store.responses([run.run_id for run in batch])
+        if any(each.adopted_from for responses in stored.values() for each in responses):
+            break
+    else:
+        return
+    reuse = Reuse(further, store, now)
+    for batch in batches(further.runs(last), ANSWERS_HELD):
+        stored = await store.responses([run.run_id for run in batch])
+        copies = await reuse.copies([run for run in batch if run.run_id not in stored])
+        adopted = [each for copy in copies.values() for each in copy]
+        await store.record(adopted, [NO_LEASE] * len(adopted))
+
+
 async def resume(
     experiment: Experiment,
-    runs: Iterable[Run],
+    runs: Iterable[Run] | None,
     store: PlanStore,
     publish: Publish,
     *,
@@ -112,7 +164,8 @@ async def resume(
     batch_size: int = 2_000,
     patience: StorePatience | None = None,
 ) -> PlanCounts:
-    """Request those of these runs of a registered experiment that are neither done nor answered.
+    """Request those of these runs of a registered experiment that are neither done nor answered;
+    None: of those that are due (`as_due`).
 
     This plans a new experiment, completes an interrupted plan, and requests lost runs again: runs
     and events keep their names and ids, so that nothing is added twice. A call that went through
@@ -134,6 +187,9 @@ async def resume(
         raise ValueError(f"batch_size must be 1 or more, not {batch_size}")
     patience = patience or StorePatience()
     await patience.ask(partial(refuse_stopped, store, experiment.experiment_id))
+    if runs is None:
+        experiment = await patience.ask(partial(as_due, experiment, store, clock.now()))
+        runs = experiment.runs()
     begun = await patience.ask(partial(_is_begun, store, experiment))
     planned = answered = requested = 0
     for batch in _growing_batches(runs, batch_size):

@@ -57,6 +57,9 @@ class Outlook:
     left: Counter[tuple[str, str]] = field(default_factory=Counter)
     """The number of runs to ask, by model and scenario."""
 
+    first: int = 0
+    """Runs to ask before the next look at the intervals; all where nothing may stop repeats."""
+
     @property
     def new(self) -> int:
         """Runs to ask."""
@@ -73,11 +76,17 @@ async def look_ahead(
 ) -> Outlook:
     """Return the outlook of an experiment; with `adopt`, store the copies that `reuse` finds.
 
-    `retry_failed` counts failed runs among those to ask. Without `reuse` the experiment adopts
-    nothing. An interrupted adoption is repeated from the start. Raises StoreError.
+    With `stop_when` it adopts only for the repeats that have begun. `retry_failed` counts failed
+    runs among those to ask. Without `reuse` the experiment adopts nothing. An interrupted adoption
+    is repeated from the start. Raises StoreError.
     """
+    stored_one = await store.experiment(experiment.experiment_id)
+    is_new, ended = stored_one is None, 0
+    if stored_one is not None and experiment.manifest.stop_when is not None:
+        ended = (await store.progress(experiment.experiment_id)).done
+        experiment = experiment.up_to(stored_one.manifest.due_repeats)
+    begun = experiment.manifest.begun_repeats(ended)
     outlook = Outlook(experiment.manifest.planned_runs)
-    is_new = await store.experiment(experiment.experiment_id) is None
     for batch in batches(experiment.runs(), BATCH):
         ids = [run.run_id for run in batch]
         done = set() if is_new else await store.done_runs(experiment.experiment_id, ids)
@@ -88,7 +97,8 @@ async def look_ahead(
         untouched = [run for run in due if run.run_id not in stored]
         copies = {} if reuse is None else await reuse.copies(untouched)
         if adopt:
-            adopted = [each for copy in copies.values() for each in copy]
+            begun_ones = [run.run_id for run in batch if run.repeat <= begun]
+            adopted = [each for run_id in begun_ones for each in copies.get(run_id, ())]
             await store.record(adopted, [NO_LEASE] * len(adopted))
         outlook.done += len(done)
         outlook.reused += len(copies)
@@ -100,6 +110,7 @@ async def look_ahead(
                 outlook.unscored_responses += len(responses)
             elif run.run_id not in copies:
                 outlook.left[run.model_id, run.scenario_id] += 1
+                outlook.first += run.repeat <= begun
     return outlook
 
 

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.aggregates.cell import Cell, Tally
+from socratic_bench.domain.aggregates.stopping import reaches_in, stop_sentence
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.provider_batch import waiting_sentences
@@ -24,6 +25,7 @@ from socratic_bench.results.costs import SpendingFigures, known_share, total_usd
 from socratic_bench.results.leaderboard.figures import ModelFigures
 from socratic_bench.results.leaderboard.leaderboard import ExperimentSummary, ModelComparison
 from socratic_bench.scoring.exchange import Status
+from socratic_bench.scoring.profiles import known_composition
 
 
 @dataclass(slots=True)
@@ -197,7 +199,7 @@ async def model_progress(store: Aggregates, experiment: Experiment) -> tuple[Mod
     failures: Mapping[str, ModelFailures] = {}
     if any(Status.ERROR in cell.statuses for each in cells.values() for cell in each):
         failures = await model_failures(store, experiment.experiment_id)
-    planned = len(manifest.scenarios) * manifest.repeats
+    planned = len(manifest.scenarios) * manifest.due_repeats
     return tuple(
         _model_progress(model, planned, cells[model.id], failures.get(model.id, ModelFailures()))
         for model in manifest.models
@@ -230,6 +232,19 @@ async def waiting_in_batches(store: Leases, experiment: Experiment) -> list[str]
         return []
     turns = await store.waiting_turns(experiment.experiment_id)
     return waiting_sentences(each.batch for each in turns)
+
+
+async def stop_told(store: Aggregates, experiment: Experiment, done: int) -> str | None:
+    """Return how far the intervals of an experiment with `stop_when` reach, and what repeats can do
+    for them, given its ended runs; None for other experiments.
+    """
+    manifest = experiment.manifest
+    if manifest.stop_when is None:
+        return None
+    cells = await store.cells([experiment.experiment_id])
+    reaches = reaches_in(manifest, cells, known_composition(manifest.profile))
+    repeats = done // manifest.runs_of_a_round
+    return stop_sentence(reaches, manifest.stop_when.interval, repeats, manifest.repeats)
 
 
 async def model_troubles(store: Leases, experiment: Experiment) -> tuple[Trouble, ...]:

@@ -101,9 +101,9 @@ async def _conversations(
         for scenario in manifest.scenarios:
             conversation = model.id, scenario.id
             of_turns = cells[conversation]
-            if sum(cell.runs_ended for cell in of_turns) < manifest.repeats:
+            if sum(cell.runs_ended for cell in of_turns) < manifest.due_repeats:
                 unfinished.add(conversation)
-            elif not _is_scored(of_turns, scenario.turns, manifest.repeats):
+            elif not _is_scored(of_turns, scenario.turns, manifest.due_repeats):
                 unscored.add(conversation)
     return unfinished, unscored
 
@@ -127,7 +127,7 @@ def _runs(experiment: Experiment, conversations: Collection[Conversation]) -> It
         for model in manifest.models
         if (model.id, scenario.id) in conversations
     ]
-    for repeat in range(1, manifest.repeats + 1):
+    for repeat in range(1, manifest.due_repeats + 1):
         for model_id, scenario in asked:
             yield experiment.run(model_id, scenario, repeat)
 

@@ -60,7 +60,7 @@ class ChosenRuns:
     @property
     def total(self) -> int:
         """The number of planned runs that are chosen."""
-        return self.experiment.manifest.repeats * len(self.scenarios) * len(self.models)
+        return self.experiment.manifest.due_repeats * len(self.scenarios) * len(self.models)
 
     def runs(self, first: int, count: int) -> list[Run]:
         """Return `count` runs from a place on, or as many as there are.

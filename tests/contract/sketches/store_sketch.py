@@ -359,12 +359,23 @@ class SketchStore(Store):
                 progress[id_] = Progress(stored.planned_runs, _done(server, stored), failed)
         return progress
 
-    async def complete(self, experiment_id: str, at: datetime) -> datetime | None:
+    async def complete(
+        self, experiment_id: str, at: datetime, stopped_after: int | None = None
+    ) -> datetime | None:
         async with self._transaction() as server:
             stored = server.registered(experiment_id)
             if stored is None or stored.completed_at is not None:
                 return None if stored is None else stored.completed_at
-            if _done(server, stored) < stored.planned_runs or any(server.unscored(experiment_id)):
+            if any(server.unscored(experiment_id)):
+                return None
+            done = _done(server, stored)
+            if stopped_after is not None:
+                assert stored.manifest is not None
+                stopped = stored.manifest.model_copy(update={"stopped_after": stopped_after})
+                if done != stopped.planned_runs:
+                    return None
+                stored.manifest, stored.planned_runs = stopped, stopped.planned_runs
+            elif done < stored.planned_runs:
                 return None
             stored.completed_at = at
             server.change(stored)

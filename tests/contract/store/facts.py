@@ -6,9 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any, Final
 
 from socratic_bench.domain.aggregates.cell import Cell, CellKey, fold
-from socratic_bench.domain.experiment.manifest import Experiment, Grader, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import (
+    Experiment,
+    Grader,
+    Manifest,
+    StopWhen,
+    TutorModel,
+)
 from socratic_bench.domain.grading import grading_run_id
 from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response, Usage
@@ -185,6 +192,27 @@ def a_score(
         latency_ms=740,
         cost_nanodollars=21_000,
     )
+
+
+WAVERING: Final = ("HHL", "LLH", "HLH", "HLL", "HLH")
+"""High and low scores of three repeats in each of five scenarios: after two of them the interval
+reaches farther than ± 0.2, after three not as far."""
+
+
+def that_wavers(**options: Any) -> Experiment:
+    """An experiment of five scenarios that stops at an interval of ± 0.2, after five repeats at
+    the latest."""
+    experiment = an_experiment(scenarios=len(WAVERING), repeats=5, **options)
+    fields = experiment.manifest.model_dump() | {"stop_when": StopWhen(interval=0.2)}
+    return Experiment(manifest=Manifest.model_validate(fields), created_at=experiment.created_at)
+
+
+def wavering(run: Run) -> ScoredResponse:
+    """The score of a run of `that_wavers`."""
+    letters = WAVERING[int(run.scenario_id.removeprefix("scenario-"))]
+    score = 0.9 if letters[run.repeat - 1] == "H" else 0.1
+    vectors = dict.fromkeys(("verbosity", "exploratory", "interrogative"), score)
+    return a_score(run, overall=score).model_copy(update={"vectors": vectors})
 
 
 def an_unscored(run: Run, status: Status = Status.REFUSED, *, turn: int = 1) -> ScoredResponse:

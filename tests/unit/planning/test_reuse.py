@@ -19,6 +19,7 @@ from socratic_bench.domain.experiment.manifest import (
 )
 from socratic_bench.domain.money import Price
 from socratic_bench.domain.scenario import Scenario
+from socratic_bench.planning.plan import as_due
 from socratic_bench.planning.reuse import MAX_AGE, Reuse, look_ahead
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.scoring.exchange import Status
@@ -29,6 +30,8 @@ from tests.contract.store.facts import (
     a_score,
     an_experiment,
     record_unleased,
+    that_wavers,
+    wavering,
 )
 
 EARLIER = an_experiment(repeats=2, follow_ups=["And then?"])
@@ -266,3 +269,20 @@ async def test_in_any_history_nothing_is_asked_twice(history, chance):
 
 def key_of(run):
     return run.model_id, run.scenario_id, run.repeat
+
+
+async def test_repeats_that_an_interval_may_stop_take_answers_over_once_they_are_due(store):
+    """Others would wait for a score, and hold up the end."""
+    earlier = an_experiment(repeats=5, scenarios=5)
+    await store.register(earlier)
+    await record_unleased(store, [a_response(run) for run in earlier.runs()])
+    later = that_wavers()
+    assert later.experiment_id != earlier.experiment_id
+    outlook = await adopt(store, later)
+    assert (outlook.reused, outlook.new) == (50, 0)
+    unscored = await store.unscored_responses(later.experiment_id, 99)
+    assert {each.run.repeat for each in unscored} == {1, 2}
+    await store.fold([wavering(run) for run in later.up_to(2).runs()], [])
+    assert (await as_due(later, store, LATER)).manifest.due_repeats == 3
+    unscored = await store.unscored_responses(later.experiment_id, 99)
+    assert {each.run.repeat for each in unscored} == {3}

@@ -28,6 +28,7 @@ from socratic_bench.results.experiment_status import (
     experiment_statuses,
     model_progress,
     model_troubles,
+    stop_told,
     waiting_in_batches,
 )
 from socratic_bench.results.pending import PendingRun, PendingStore, WaitsFor, pending_runs
@@ -139,12 +140,15 @@ async def show_status(
     batches = await waiting_in_batches(store, experiment)
     in_hand = await store.models_in_hand(experiment.experiment_id)
     named = name_pending or found.state in {State.OVERDUE, State.OUT_OF_BUDGET}
-    pending = pending_runs(experiment, store) if named else None
+    begun = experiment.up_to(experiment.manifest.begun_repeats(found.done))
+    pending = pending_runs(begun, store) if named else None
+    stop = await stop_told(store, experiment, found.done)
     if as_json:
-        counts = await _print_json(found, models, troubles, batches, in_hand, pending)
+        head = {**found.model_dump(mode="json"), "stop_when": stop}
+        counts = await _print_json(head, models, troubles, batches, in_hand, pending)
     else:
         lines = (*batch_lines(batches), *trouble_lines(troubles), *failure_lines(models))
-        standard_output().print(Group(status_table(found), "", models_table(models), *lines))
+        standard_output().print(Group(status_table(found, stop), "", models_table(models), *lines))
         counts = await _print_pending(pending, shown=PENDING_SHOWN if name_pending else FEW_PENDING)
     if found.state in {State.PAUSED, State.CANCELLED}:
         say(stopped_sentence(experiment.experiment_id, experiment.state) + ".")
@@ -181,7 +185,7 @@ async def _print_pending(
 
 
 async def _print_json(
-    found: ExperimentStatus,
+    found: Mapping[str, object],
     models: Sequence[ModelProgress],
     troubles: Sequence[Trouble],
     batches: Sequence[str],
@@ -191,7 +195,7 @@ async def _print_json(
     """Print one object, run by run: all runs may not fit into memory."""
     counts: Counter[WaitsFor] = Counter()
     head = {
-        **found.model_dump(mode="json"),
+        **found,
         "models_progress": [model.model_dump(mode="json") for model in models],
         "troubles": [trouble.model_dump(mode="json") for trouble in troubles],
         "batches": list(batches),

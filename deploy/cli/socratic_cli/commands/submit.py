@@ -122,7 +122,7 @@ async def _submit(
             with _Requests(broker, prospect.outlook.new) as requests:
                 counts = await resume(
                     experiment,
-                    experiment.runs(),
+                    None,
                     store,
                     requests.publish,
                     clock=clock,

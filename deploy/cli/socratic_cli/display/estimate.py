@@ -9,6 +9,7 @@ from rich.text import Text
 
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.planning.estimate import Estimate, ModelEstimate, Prospect, Range
+from socratic_bench.planning.reuse import Outlook
 from socratic_bench.providers.registry import is_free, is_reference
 from socratic_bench.results.costs import usd
 from socratic_bench.results.formats import MISSING, dollars, moment
@@ -144,6 +145,8 @@ def prospect_sentence(prospect: Prospect) -> str:
         parts.append(f"{outlook.reused:,} reused{_paid_then(outlook.reused_nanodollars)}")
     parts.append(f"{outlook.new:,} new{_price_of_new(estimate) if outlook.new else ''}")
     told = [f"{_runs(outlook.planned)}: {', '.join(parts)}."]
+    if outlook.first < outlook.new:
+        told.append(_from_to(outlook, estimate))
     if prospect.kept_name is not None:
         told.append(
             f"The experiment was made as {prospect.kept_name!r} and keeps that name: --again, or "
@@ -155,6 +158,16 @@ def prospect_sentence(prospect: Prospect) -> str:
             "again whose code changed."
         )
     return " ".join(told)
+
+
+def _from_to(outlook: Outlook, estimate: Estimate) -> str:
+    """Return what may suffice where intervals stop repeats: repeats cost alike."""
+    told = f"stop_when asks {outlook.first:,} to {outlook.new:,} of them"
+    if estimate.cost is None or not estimate.cost.likely:
+        return f"{told}."
+    likely = estimate.cost.likely
+    least = likely * outlook.first // outlook.new
+    return f"{told}: likely {dollars(usd(least))} to {dollars(usd(likely))}."
 
 
 def _runs(count: int) -> str:
@@ -188,6 +201,7 @@ def estimate_as_json(prospect: Prospect) -> dict[str, Any]:
         "answered_runs": outlook.answered,
         "reused_runs": outlook.reused,
         "new_runs": outlook.new,
+        "least_new_runs": outlook.first,
         "models": [
             {
                 "model_id": each.model.id,

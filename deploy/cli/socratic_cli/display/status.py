@@ -68,8 +68,8 @@ def experiments_table(statuses: Iterable[ExperimentStatus]) -> FittingTable:
     return FittingTable(columns, rows, _REMEDY)
 
 
-def status_table(status: ExperimentStatus) -> Table:
-    """Make the lines about one experiment as a whole."""
+def status_table(status: ExperimentStatus, stop: str | None = None) -> Table:
+    """Make the lines about one experiment as a whole; `stop` tells of its `stop_when`."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -86,6 +86,7 @@ def status_table(status: ExperimentStatus) -> Table:
         ("done", str(status.done)),
         ("failed", str(status.failed)),
         ("left", str(status.left)),
+        ("repeats", stop or ""),
         ("spent", _spent(status.spending)),
     ):
         if value:

@@ -40,6 +40,7 @@ from socratic_bench.results.experiment_status import (
     experiment_statuses,
     model_progress,
     model_troubles,
+    stop_told,
 )
 from socratic_bench.results.pending import PendingRun, PendingStore, pending_runs
 
@@ -74,6 +75,10 @@ class ExperimentDetail(ExperimentStatus):
 
     scenarios: int
     repeats: int
+    stop_when: str | None
+    """How far the intervals reach, and what repeats can do for them; null unless the plan lets
+    intervals stop repeats."""
+
     submitted: bool
     """Whether services carry it out; false for one of `socratic-bench run`."""
 
@@ -169,7 +174,8 @@ async def _detail(store: DetailStore, clock: Clock, wanted: str) -> ExperimentDe
         **status.model_dump(),
         dimensions=dimensions,
         scenarios=len(manifest.scenarios),
-        repeats=manifest.repeats,
+        repeats=manifest.due_repeats,
+        stop_when=await stop_told(store, experiment, status.done),
         submitted=experiment.submitted,
         models_progress=await model_progress(store, experiment),
         troubles=await model_troubles(store, experiment),

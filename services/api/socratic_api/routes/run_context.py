@@ -86,7 +86,7 @@ async def run_context(store: Experiments, run: Run) -> RunContext | None:
     if model is None or scenario is None:
         return None
     at_model = manifest.models.index(model)
-    place = manifest.scenarios.index(scenario) * manifest.repeats + run.repeat - 1
+    place = manifest.scenarios.index(scenario) * manifest.due_repeats + run.repeat - 1
     return RunContext(
         experiment_title=manifest.name or experiment.occasion,
         model_name=model.display_name,
@@ -101,7 +101,7 @@ async def run_context(store: Experiments, run: Run) -> RunContext | None:
             aim=scenario.aim,
             turns=scenario.turns,
         ),
-        repeats=manifest.repeats,
+        repeats=manifest.due_repeats,
         previous=_at_place(experiment, run.model_id, place - 1),
         next=_at_place(experiment, run.model_id, place + 1),
         previous_model=_by_model(experiment, at_model - 1, scenario, run.repeat),
@@ -111,9 +111,9 @@ async def run_context(store: Experiments, run: Run) -> RunContext | None:
 
 def _at_place(experiment: Experiment, model_id: str, place: int) -> RunLink | None:
     manifest = experiment.manifest
-    if not 0 <= place < len(manifest.scenarios) * manifest.repeats:
+    if not 0 <= place < len(manifest.scenarios) * manifest.due_repeats:
         return None
-    at_scenario, repeat = divmod(place, manifest.repeats)
+    at_scenario, repeat = divmod(place, manifest.due_repeats)
     return _link(experiment, model_id, manifest.scenarios[at_scenario], repeat + 1)
 
 

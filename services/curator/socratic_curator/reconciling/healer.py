@@ -31,7 +31,7 @@ from socratic_bench.events.event_types import (
     RunFailed,
     RunRequested,
 )
-from socratic_bench.planning.plan import PlanCounts, PlanStore, resume
+from socratic_bench.planning.plan import PlanCounts, PlanStore, as_due, resume
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.stores.experiments import RunningExperiment
@@ -89,9 +89,10 @@ class Healer:
                 await self._request_unscored(watched)
             await self._resend_failures(watched)
             watched.progress.sent_again(self.monotonic())
-        missing = watched.missing(ended)
+        present = await as_due(watched.experiment, self.store, self.clock.now())
+        missing = watched.missing(ended, present.manifest)
         if not missing:
-            await self._complete(running.experiment_id)
+            await self._complete(running.experiment_id, present.manifest.stopped_after)
             return
         if running.exhausted:
             return
@@ -108,7 +109,7 @@ class Healer:
                 if most <= 0:
                     watched.has_more = True
                     break
-                most -= await self._request_lost(watched.experiment, model, lost, most)
+                most -= await self._request_lost(present, model, lost, most)
                 watched.has_more = bool(lost.looked_up)
 
     async def reopen(self, experiment: Experiment) -> None:
@@ -116,11 +117,11 @@ class Healer:
 
         The runners settled its requests while it was stopped.
         """
-        counts = await self._resume(experiment, experiment.runs())
+        counts = await self._resume(experiment, None)
         await self.store.change_state(experiment.experiment_id, ExperimentState.OPEN)
         log.info("resumed", correlation_id=experiment.experiment_id, runs=counts.requested)
 
-    async def _resume(self, experiment: Experiment, runs: Iterable[Run]) -> PlanCounts:
+    async def _resume(self, experiment: Experiment, runs: Iterable[Run] | None) -> PlanCounts:
         return await resume(
             experiment, runs, self.store, self._publish, clock=self.clock, source=SOURCE
         )
@@ -134,7 +135,7 @@ class Healer:
             watched.plan.touch(now)
         if watched.plan.is_stuck(missing, now):
             experiment = watched.experiment
-            counts = await self._resume(experiment, experiment.runs())
+            counts = await self._resume(experiment, None)
             watched.plan.sent_again(now)
             self._tell("plans", 1, experiment.experiment_id, runs=counts.requested)
 
@@ -233,9 +234,9 @@ class Healer:
         watched.sent_again(now)
         return True
 
-    async def _complete(self, experiment_id: str) -> None:
+    async def _complete(self, experiment_id: str, stopped_after: int | None) -> None:
         """Mark an experiment as complete whose last fact was folded without that."""
-        completed_at = await self.store.complete(experiment_id, self.clock.now())
+        completed_at = await self.store.complete(experiment_id, self.clock.now(), stopped_after)
         if completed_at is None:
             return
         progress = await self.store.progress(experiment_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.ports.stores.experiments import RunningExperiment
 
 QUIET_SECONDS: Final = 45.0
@@ -84,9 +84,8 @@ class WatchedExperiment:
         self.responses = Watched(quiet, 0.0)
         self.failures = Watched(quiet, 0.0)
 
-    def missing(self, ended: Mapping[str, int]) -> dict[str, int]:
-        """How many runs of each model have not ended; no model without any."""
-        manifest = self.experiment.manifest
+    def missing(self, ended: Mapping[str, int], manifest: Manifest) -> dict[str, int]:
+        """How many runs of each model of this plan have not ended; no model without any."""
         of_a_model = manifest.planned_runs // len(manifest.models)
         left = {model: of_a_model - ended.get(model, 0) for model in sorted(self.models)}
         return {model: runs for model, runs in left.items() if runs > 0}

@@ -106,6 +106,17 @@ def with_pin(manifest: str, at: datetime | None) -> str:
     return to_json(fields if at is None else {**fields, "pinned_at": at}).decode()
 
 
+def ended_after(manifest: str, planned: int, repeats: int | None) -> tuple[str, int]:
+    """Return the record of a manifest that ended after these repeats, and its planned runs, given
+    those of all repeats; None: both as they are.
+    """
+    if repeats is None:
+        return manifest, planned
+    fields = from_json(manifest)
+    record = to_json({**fields, "stopped_after": repeats}).decode()
+    return record, planned // fields["repeats"] * repeats
+
+
 def _merged(stored: Any, new: Any) -> Any:
     if isinstance(stored, dict) and isinstance(new, dict):
         merged = {name: _merged(value, new.get(name, value)) for name, value in stored.items()}

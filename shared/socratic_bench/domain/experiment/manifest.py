@@ -255,6 +255,19 @@ class Student(BaseModel):
         return f"{self.model.display_name} (prompt {self.prompt}, seed {self.seed})"
 
 
+class StopWhen(BaseModel):
+    """The precision at which an experiment buys no more repeats."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    interval: Annotated[float, Field(gt=0, lt=0.5)]
+    """The farthest that a model's 95 % interval of `overall` may reach to either side of its
+    score: 0.05 is what readers call ± 0.05."""
+
+
+FEWEST_ROUNDS: Final = 2
+"""The repeats before the first look at the intervals: one tells nothing of how repeats differ."""
+
 Weight = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 """The weight of a vector in `overall`, beside those of the other vectors."""
 
@@ -277,6 +290,18 @@ class Manifest(BaseModel):
     system_prompt: str = DEFAULT_SYSTEM_PROMPT
     parameters: Parameters = Parameters()
     repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 3
+    stop_when: Annotated[
+        StopWhen | None,
+        # An older version reads only plans without this field.
+        Field(exclude_if=lambda stop: stop is None),
+    ] = None
+    """None: all repeats are bought. Otherwise each further one of all runs only where an interval
+    is too wide, up to `repeats`."""
+
+    stopped_after: Annotated[int | None, Field(exclude_if=lambda repeats: repeats is None)] = None
+    """The repeats after which `stop_when` ended the experiment; None: it did not. The store writes
+    it with the completion."""
+
     profile: str = CANONICAL
     use_llm_exploratory: Annotated[
         Grader | None,
@@ -371,7 +396,8 @@ class Manifest(BaseModel):
         """The plan's content name, without prices, limits, names, notes, deadline and budget."""
         # D-025: with prices in it, a corrected price would start another experiment.
         models = [model.identity() for model in self.models]
-        plan = {**self._conditions(), "repeats": self.repeats, "models": models}
+        stop = {} if self.stop_when is None else {"stop_when": self.stop_when.model_dump()}
+        plan = {**self._conditions(), "repeats": self.repeats, "models": models, **stop}
         return content_name("man", plan)
 
     def _conditions(self) -> dict[str, Any]:
@@ -395,6 +421,7 @@ class Manifest(BaseModel):
             "notes": stored.notes if self.notes is None else self.notes,
             "pinned_at": stored.pinned_at if self.pinned_at is None else self.pinned_at,
             "weightings": {**stored.weightings, **self.weightings},
+            "stopped_after": stored.stopped_after,
         }
         return self.model_copy(update=kept)
 
@@ -412,8 +439,27 @@ class Manifest(BaseModel):
         return scenario.student_messages if self.student is None else (scenario.prompt,)
 
     @property
+    def due_repeats(self) -> int:
+        """The repeats that the experiment has: fewer than planned where `stop_when` ended it."""
+        return self.repeats if self.stopped_after is None else self.stopped_after
+
+    @property
+    def runs_of_a_round(self) -> int:
+        """The runs of one repeat of all models in all scenarios."""
+        return len(self.models) * len(self.scenarios)
+
+    @property
     def planned_runs(self) -> int:
-        return len(self.models) * len(self.scenarios) * self.repeats
+        return self.runs_of_a_round * self.due_repeats
+
+    def begun_repeats(self, done: int) -> int:
+        """Return the repeats that were requested, once so many runs have ended.
+
+        With `stop_when` a repeat begins once all runs of the one before have ended.
+        """
+        if self.stop_when is None or self.stopped_after is not None:
+            return self.due_repeats
+        return min(self.repeats, max(FEWEST_ROUNDS, -(-done // self.runs_of_a_round)))
 
     @property
     def called_models(self) -> tuple[TutorModel, ...]:
@@ -547,13 +593,21 @@ class Experiment(BaseModel):
         }
         return content_name("asked", setting, 32)
 
-    def runs(self) -> Iterator[Run]:
-        """Yield every run of the plan. Models take turns, so that no model waits for another."""
+    def runs(self, first: int = 1) -> Iterator[Run]:
+        """Yield every run of the plan from this repeat on. Models take turns, so that no model
+        waits for another.
+        """
         manifest = self.manifest
-        for repeat in range(1, manifest.repeats + 1):
+        for repeat in range(first, manifest.due_repeats + 1):
             for scenario in manifest.scenarios:
                 for model in manifest.models:
                     yield self.run(model.id, scenario, repeat)
+
+    def up_to(self, repeats: int) -> Experiment:
+        """Return the experiment as if `stop_when` ended it after these repeats."""
+        stopped = repeats if repeats < self.manifest.repeats else None
+        manifest = self.manifest.model_copy(update={"stopped_after": stopped})
+        return self.model_copy(update={"manifest": manifest})
 
     def outside_plan(self, run: Run, turn: int = 1) -> str | None:
         """Return why the plan does not hold this turn of a run; None: it does.

@@ -120,7 +120,7 @@ class ExperimentOutline:
                 )
                 for each in manifest.scenarios
             ),
-            repeats=manifest.repeats,
+            repeats=manifest.due_repeats,
             created_at=experiment.created_at,
             completed_at=experiment.completed_at,
             deadline_at=experiment.deadline_at,

@@ -17,7 +17,9 @@ from typing import Any, Final
 from pydantic import BaseModel, create_model
 from pydantic.json_schema import models_json_schema
 
+from socratic_bench.domain.aggregates.statistics import FEWEST_CLUSTERS
 from socratic_bench.domain.experiment.manifest import (
+    FEWEST_ROUNDS,
     PROMPT_NAME,
     Experiment,
     Grader,
@@ -70,9 +72,9 @@ _SELECTIONS = ("models", "scenarios", GRADER, STUDENT)
 _PLAN_FIELDS = {
     name: field
     for name, field in Manifest.model_fields.items()
-    if name not in {"pinned_at", "weightings"}
+    if name not in {"pinned_at", "stopped_after", "weightings"}
 }
-"""The fields of a plan but the pin, which the store writes (D-025), and the weightings, whose names
+"""The fields of a plan but those that the store writes (D-025), and the weightings, whose names
 follow from `weights`."""
 
 _FIELDS = (*_PLAN_FIELDS, PROMPTS, "occasion", LENGTH, WEIGHTS)
@@ -251,6 +253,7 @@ def _config(
     if settings is not None:
         called = (*models, *others) if student is None else (*models, *others, student.model)
         _check_together(root, settings, called, mistakes)
+        _check_stop(root, settings, scenarios, mistakes)
         dimensions = tuple(dict.fromkeys(each.dimension for each in every_scenario))
         given, profile = settings.model_dump()[WEIGHTS], _profile(settings, grader)
         weights = checked_weights(root, given or {}, profile, dimensions, mistakes)
@@ -358,6 +361,28 @@ def _check_together(
                 f"besides max_tokens of {longest}"
             )
             mistakes.add(root.place_of(("models",)), problem)
+
+
+def _check_stop(
+    root: Node, settings: BaseModel, scenarios: Sequence[Scenario], mistakes: Mistakes
+) -> None:
+    """Note why repeats could not stop by an interval."""
+    written = settings.model_dump()
+    if written.get("stop_when") is None:
+        return
+    problems = []
+    if len(scenarios) < FEWEST_CLUSTERS:
+        problems.append(
+            f"an interval needs {FEWEST_CLUSTERS} scenarios, not {len(scenarios)}: add some, or "
+            "leave out stop_when"
+        )
+    if written["repeats"] <= FEWEST_ROUNDS:
+        problems.append(
+            f"the first look comes after {FEWEST_ROUNDS} repeats: raise `repeats`, the most that "
+            "may be bought"
+        )
+    for problem in problems:
+        mistakes.add(root.place_of(("stop_when",)), problem)
 
 
 def _settings(root: Node, mistakes: Mistakes) -> BaseModel | None:

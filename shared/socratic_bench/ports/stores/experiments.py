@@ -164,11 +164,16 @@ class Experiments(Protocol):
         """Return the progress of each of these experiments, unknown ones left out."""
         ...
 
-    async def complete(self, experiment_id: str, at: datetime) -> datetime | None:
+    async def complete(
+        self, experiment_id: str, at: datetime, stopped_after: int | None = None
+    ) -> datetime | None:
         """Mark an experiment as complete if it is; returns the time of completion, or None.
 
         It is complete when every planned run is done and no stored response lacks its score;
         those of side runs need none. The first caller's time stays, and every later caller gets it.
+
+        With `stopped_after`, the runs of so many repeats and no others have to be done: from then
+        on they are the planned ones, and the manifest has this number.
 
         Only the mark is atomic. A store that reads in several steps looks for missing runs first,
         and for missing scores afterwards.

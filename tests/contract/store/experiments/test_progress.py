@@ -40,6 +40,26 @@ async def test_of_many_callers_the_first_completes_an_experiment_and_all_get_its
     assert stored.completed_at == times[0]
 
 
+async def test_an_experiment_that_stops_early_has_planned_what_it_has(
+    store: Store, other_store: Store
+) -> None:
+    experiment = await store.register(an_experiment(repeats=5))
+    experiment_id = experiment.experiment_id
+    runs = list(experiment.up_to(3).runs())
+    await store.fold([a_score(run) for run in runs[:-1]], [])
+    assert await store.complete(experiment_id, MONDAY, 3) is None
+    await store.fold([a_score(runs[-1])], [])
+    assert await store.complete(experiment_id, MONDAY) is None
+    assert await store.complete(experiment_id, MONDAY, 2) is None
+    assert await store.complete(experiment_id, MONDAY, 3) == MONDAY
+    assert await other_store.complete(experiment_id, MONDAY + MINUTE, 4) == MONDAY
+    assert await other_store.progress(experiment_id) == Progress(len(runs), len(runs), 0)
+    again = await other_store.register(an_experiment(repeats=5))
+    assert [run.run_id for run in again.runs()] == [run.run_id for run in runs]
+    [outline] = await other_store.outlines()
+    assert (outline.repeats, outline.planned_runs) == (3, len(runs))
+
+
 async def test_an_experiment_that_is_not_there_cannot_be_completed(store: Store) -> None:
     assert await store.complete("exp-unknown", MONDAY) is None
 

@@ -108,7 +108,7 @@ BESIDE_MODELS = [
         "colour: red",
         (
             "line 2, colour: unknown field; there are `models`, `scenarios`, "
-            "`system_prompt`, `parameters`, `repeats`, `profile`, "
+            "`system_prompt`, `parameters`, `repeats`, `stop_when`, `profile`, "
             "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, "
             "`name`, `notes`, `prompts`, `occasion`, `length`, `weights`"
         ),
@@ -117,7 +117,7 @@ BESIDE_MODELS = [
         "judge: 1",
         (
             "line 2, judge: unknown field; there are `models`, `scenarios`, "
-            "`system_prompt`, `parameters`, `repeats`, `profile`, "
+            "`system_prompt`, `parameters`, `repeats`, `stop_when`, `profile`, "
             "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, "
             "`name`, `notes`, `prompts`, `occasion`, `length`, `weights`"
         ),
@@ -126,6 +126,14 @@ BESIDE_MODELS = [
     (f"notes: {'x' * 2001}", "line 2, notes: must have at most 2,000 characters, not 2,001"),
     ("repeats: three", 'line 2, repeats: must be a whole number, not "three"'),
     ("repeats: '3'", 'line 2, repeats: must be a whole number, not "3"'),
+    (
+        "repeats: 2\nscenarios: [ambiguous-more-depth]\nstop_when: {interval: 0.05}",
+        "line 4, stop_when: an interval needs 5 scenarios, not 1: add some, or leave out stop_when",
+        (
+            "line 4, stop_when: the first look comes after 2 repeats: raise `repeats`, the most "
+            "that may be bought"
+        ),
+    ),
     ("repeats: 0", "line 2, repeats: must be 1 or more, not 0"),
     ("repeats: 1000000", "line 2, repeats: must be 100000 or less, not 1000000"),
     ("deadline_hours: 0", "line 2, deadline_hours: must be more than 0, not 0"),
@@ -168,7 +176,7 @@ BESIDE_MODELS = [
         '"a\\nb": 1',
         (
             'line 2, ["a\\nb"]: unknown field; there are `models`, `scenarios`, '
-            "`system_prompt`, `parameters`, `repeats`, `profile`, "
+            "`system_prompt`, `parameters`, `repeats`, `stop_when`, `profile`, "
             "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, "
             "`name`, `notes`, `prompts`, `occasion`, `length`, `weights`"
         ),

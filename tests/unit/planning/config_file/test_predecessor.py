@@ -195,7 +195,8 @@ def test_the_fields_of_the_predecessor_are_unknown_where_no_model_has_a_model_id
     assert mistakes_of(text) == [
         (
             "benchmark.yaml line 2, weekly_schedule: unknown field; there are `models`, "
-            "`scenarios`, `system_prompt`, `parameters`, `repeats`, `profile`, "
+            "`scenarios`, `system_prompt`, `parameters`, `repeats`, `stop_when`, "
+            "`profile`, "
             "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, `name`, `notes`, "
             "`prompts`, `occasion`, `length`, `weights`"
         ),

@@ -17,8 +17,10 @@ from socratic_bench.events.event_types import (
     ResponseScored,
     RunFailed,
 )
+from socratic_bench.results.experiment_status import stop_told
 from socratic_bench.scoring.exchange import Status
 from socratic_curator.handlers import FactHandler
+from tests.contract.store.facts import a_response, record_unleased, that_wavers, wavering
 from tests.unit.events.examples import TIME
 from tests.unit.services.two_runs import EXPERIMENT
 
@@ -80,6 +82,46 @@ async def test_a_redelivered_fact_changes_nothing_and_is_announced_again(store):
     assert [cell.to_json() for cell in await store.cells()] == before
     assert [event.id for event in again] == [event.id for event in first]
     assert (await store.experiment(EXPERIMENT.experiment_id)).completed_at == completed_at
+
+
+async def test_repeats_go_on_until_intervals_are_narrow_and_each_is_requested_once(store):
+    """Two curators see the end of a repeat, and their requests are the same ones."""
+    experiment = await store.register(that_wavers(models=1))
+    runs = list(experiment.up_to(2).runs())
+    early, *facts = [ResponseScored.of(wavering(run), source="test", time=TIME) for run in runs]
+    announced = await published(store, early, *facts)
+    (updated, *requests) = announced
+    assert isinstance(updated, AggregateUpdated)
+    third = {run.run_id for run in experiment.up_to(3).runs(3)}
+    assert {each.subject for each in requests} == third
+    again = await published(store, facts[-1])
+    assert {each.id for each in again[1:]} == {each.id for each in requests}
+
+    begun, *others = list(experiment.up_to(3).runs(3))
+    await record_unleased(store, [a_response(begun)])
+    # Its answer is on the way: what the cells hold now is no look between two repeats.
+    assert len(await published(store, facts[-1])) == 1
+    facts = [ResponseScored.of(wavering(run), source="test", time=TIME) for run in others]
+    assert len(await published(store, *facts)) == 1
+    final = ResponseScored.of(wavering(begun), source="test", time=TIME)
+    for _ in range(2):
+        _, completed = await published(store, final)
+        assert isinstance(completed, ExperimentCompleted)
+        assert completed.data.planned == 15
+    stored = await store.experiment(experiment.experiment_id)
+    assert (stored.manifest.stopped_after, stored.manifest.planned_runs) == (3, 15)
+    told = await stop_told(store, stored, 15)
+    assert told is not None
+    assert told.endswith("after 3 of 5 repeats")
+
+
+async def test_a_stopped_experiment_buys_no_further_repeat(store):
+    experiment = await store.register(that_wavers(models=1))
+    *runs, last = experiment.up_to(2).runs()
+    await store.fold([wavering(run) for run in runs], [])
+    await store.change_state(experiment.experiment_id, ExperimentState.PAUSED)
+    fact = ResponseScored.of(wavering(last), source="test", time=TIME)
+    assert len(await published(store, fact)) == 1
 
 
 async def test_scores_by_another_profile_do_not_announce_the_end_again(store):

@@ -25,7 +25,7 @@ from socratic_bench.adapters.stores.dynamodb.role import DynamoDBRole, Now, ends
 from socratic_bench.adapters.stores.dynamodb.schema import grow
 from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.adapters.stores.dynamodb.turns import unscored_turns
-from socratic_bench.adapters.stores.records import microseconds, time_at, with_pin
+from socratic_bench.adapters.stores.records import ended_after, microseconds, time_at, with_pin
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState, decided, standing
@@ -191,7 +191,9 @@ class DynamoDBExperiments(DynamoDBExperimentStates):
         )
 
     @ends_before_close
-    async def complete(self, experiment_id: str, at: datetime) -> datetime | None:
+    async def complete(
+        self, experiment_id: str, at: datetime, stopped_after: int | None = None
+    ) -> datetime | None:
         backoff = self._table.backoff()
         while True:
             listed = await self._listed(experiment_id)
@@ -200,13 +202,22 @@ class DynamoDBExperiments(DynamoDBExperimentStates):
             if listed.completed_at is not None:
                 return time_at(listed.completed_at)
             progress = (await self._progress_of([listed]))[experiment_id]
-            if progress.done < progress.planned:
+            stopped, runs = None, progress.planned
+            if stopped_after is not None:
+                plan = keys.plan(experiment_id)
+                found = await self._table.get([plan])
+                if plan not in found:
+                    return None
+                stopped, runs = ended_after(manifest_of(found[plan]), runs, stopped_after)
+            if progress.done < runs or (stopped is not None and progress.done > runs):
                 return None
             if await unscored_turns(self._table, experiment_id, 1):
                 return None
             transaction = self._table.transaction()
-            completed = replace(listed, completed_at=microseconds(at))
+            completed = replace(listed, completed_at=microseconds(at), planned_runs=runs)
             self._replace(transaction, listed, completed)
+            if stopped is not None:
+                transaction.put(plan_item(experiment_id, stopped))
             grow(transaction)
             if not await self._table.commit(transaction):
                 return time_at(microseconds(at))

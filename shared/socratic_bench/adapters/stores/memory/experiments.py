@@ -67,13 +67,15 @@ class MemoryExperiments(MemoryRole):
             **{each.name: counts[each.name] for each in fields(ExperimentCounts)}
         )
 
-    async def complete(self, experiment_id: str, at: datetime) -> datetime | None:
+    async def complete(
+        self, experiment_id: str, at: datetime, stopped_after: int | None = None
+    ) -> datetime | None:
         async with self._state_alone() as state:
             stored = state.experiments.get(experiment_id)
             if stored is None or stored.completed_at is not None:
                 return None if stored is None else stored.completed_at
             is_unscored = any(True for _ in state.unscored(experiment_id))
-            if is_unscored or _done(state, stored) < stored.planned_runs:
+            if is_unscored or not _is_done(state, stored, stopped_after):
                 return None
             stored.completed_at = at
             state.revision += 1
@@ -229,6 +231,18 @@ def _done(state: StoreState, stored: StoredExperiment) -> int:
     """Count the runs that ended under the experiment's profile."""
     cells = state.facts_of(stored.experiment_id).cells
     return sum(cell.runs_ended for key, cell in cells.items() if key.profile == stored.profile)
+
+
+def _is_done(state: StoreState, stored: StoredExperiment, stopped_after: int | None) -> bool:
+    """Return whether its runs are done; those of fewer repeats are the planned ones from now on."""
+    done = _done(state, stored)
+    if stopped_after is None or stored.manifest is None:
+        return done >= stored.planned_runs
+    stopped = stored.manifest.model_copy(update={"stopped_after": stopped_after})
+    if done != stopped.planned_runs:
+        return False
+    stored.manifest, stored.planned_runs = stopped, stopped.planned_runs
+    return True
 
 
 def _failed(state: StoreState, stored: StoredExperiment) -> int:

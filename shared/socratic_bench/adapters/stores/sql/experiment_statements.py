@@ -201,16 +201,22 @@ PROGRESS = select(
 """The experiment; its planned, done and failed runs."""
 
 TAKE_COMPLETION = (
-    select(EXPERIMENTS.c.completed_at, EXPERIMENTS.c.planned_runs <= _DONE)
+    select(EXPERIMENTS.c.completed_at, EXPERIMENTS.c.planned_runs, EXPERIMENTS.c.manifest, _DONE)
     .where(EXPERIMENTS.c.experiment_id == EXPERIMENT)
     .with_for_update(of=EXPERIMENTS, key_share=True)
 )
-"""The time of completion of an experiment, and whether all its runs are done. Locks it."""
+"""The time of completion of an experiment, its planned runs, its manifest and its done runs. Locks
+it."""
 
 COMPLETE = (
     update(EXPERIMENTS)
     .where(EXPERIMENTS.c.experiment_id == bindparam("at_experiment_id"))
-    .values(completed_at=bindparam("at"), revision=EXPERIMENTS.c.revision + 1)
+    .values(
+        completed_at=bindparam("at"),
+        planned_runs=bindparam("planned"),
+        manifest=bindparam("stopped"),
+        revision=EXPERIMENTS.c.revision + 1,
+    )
 )
 
 MARK_PLANNED = (

@@ -9,7 +9,13 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Final
 
-from socratic_bench.adapters.stores.records import Row, microseconds, time_at, with_fields_of
+from socratic_bench.adapters.stores.records import (
+    Row,
+    ended_after,
+    microseconds,
+    time_at,
+    with_fields_of,
+)
 from socratic_bench.adapters.stores.sql.database import Database
 from socratic_bench.adapters.stores.sql.dialect import chunks
 from socratic_bench.adapters.stores.sql.experiment_statements import (
@@ -106,19 +112,28 @@ class SqlExperiments(SqlExperimentStates):
             **{each.name: counts[each.name] for each in fields(ExperimentCounts)}
         )
 
-    async def complete(self, experiment_id: str, at: datetime) -> datetime | None:
+    async def complete(
+        self, experiment_id: str, at: datetime, stopped_after: int | None = None
+    ) -> datetime | None:
         of_experiment = {"experiment_id": experiment_id}
         async with self._database.write() as transaction:
             rows = await transaction.execute(TAKE_COMPLETION, of_experiment)
-            for completed_at, are_runs_done in rows:
-                if completed_at is not None:
-                    return time_at(completed_at)
-                if not are_runs_done:
-                    return None
-            one = {**of_experiment, "limit": 1}
-            if not rows or await transaction.execute(UNSCORED_RESPONSES, one):
+            if not rows:
                 return None
-            parameters = {"at_experiment_id": experiment_id, "at": microseconds(at)}
+            [(completed_at, planned, manifest, done)] = rows
+            if completed_at is not None:
+                return time_at(completed_at)
+            manifest, runs = ended_after(manifest, planned, stopped_after)
+            is_done = int(done) >= runs if stopped_after is None else int(done) == runs
+            one = {**of_experiment, "limit": 1}
+            if not is_done or await transaction.execute(UNSCORED_RESPONSES, one):
+                return None
+            parameters = {
+                "at_experiment_id": experiment_id,
+                "at": microseconds(at),
+                "planned": runs,
+                "stopped": manifest,
+            }
             await transaction.execute(COMPLETE, parameters)
         return time_at(microseconds(at))
 

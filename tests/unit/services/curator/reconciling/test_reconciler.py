@@ -36,6 +36,8 @@ from tests.contract.store.facts import (
     a_score,
     an_experiment,
     record_unleased,
+    that_wavers,
+    wavering,
 )
 from tests.servers.sqlite import prepared_file
 from tests.waiting import waiting_for
@@ -82,6 +84,24 @@ async def test_runs_that_nobody_has_are_requested_after_the_quiet_time(healer, b
     assert sorted(each.subject for each in requested) == sorted(run.run_id for run in RUNS)
     assert {each.data.retry for each in requested} == {None}
     assert healer.sent_again == {"runs": len(RUNS)}
+
+
+async def test_a_lost_repeat_is_requested_once_it_is_due_and_the_end_is_noticed(
+    healer, store, broker, clock
+):
+    await store.fold([a_score(run) for run in RUNS], [])
+    experiment = await store.register(that_wavers())
+    await store.mark_planned(experiment.experiment_id, MONDAY)
+    await store.fold([wavering(run) for run in experiment.up_to(2).runs()], [])
+    await after(healer, clock, QUIET_SECONDS)
+    requested = await taken(broker, RUNNER_RUN_REQUESTED)
+    third = list(experiment.up_to(3).runs(3))
+    assert {each.subject for each in requested} == {run.run_id for run in third}
+    await store.fold([wavering(run) for run in third], [])
+    await after(healer, clock, QUIET_SECONDS)
+    stored = await store.experiment(experiment.experiment_id)
+    assert (stored.manifest.stopped_after, stored.completed_at) == (3, MONDAY)
+    assert await taken(broker, RUNNER_RUN_REQUESTED) == []
 
 
 async def test_what_is_lost_again_is_requested_half_as_often_each_time(
