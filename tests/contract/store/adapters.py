@@ -17,6 +17,7 @@ from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.stores.store import Store
 from tests.contract.sketches.store_sketch import Server, SketchStore
+from tests.lengths import at_length
 from tests.servers import dynamodb, postgresql, sqlite
 
 AnyStore = TypeVar("AnyStore", bound=Store)
@@ -38,6 +39,12 @@ class StoreAdapter:
 
     stores_calls_whole: bool = True
     """Whether readers see all items of a call at once; the port lets each be seen by itself."""
+
+    longest_batch: int = 3_750
+    """Responses that are more than one statement or one request may carry."""
+
+    examples: int = at_length(15, 50)
+    """Examples of a property: on a server few, since the adapters of this process have many."""
 
 
 @asynccontextmanager
@@ -72,8 +79,10 @@ async def _dynamodb_table() -> AsyncIterator[Database]:
 MEMORY = StoreAdapter("memory", _memory)
 SKETCH = StoreAdapter("sketch", _sketch)
 SQLITE = StoreAdapter("sqlite", _sqlite_file)
-POSTGRESQL = StoreAdapter("postgresql", _postgresql_database)
-DYNAMODB = StoreAdapter("dynamodb", _dynamodb_table, stores_calls_whole=False)
+POSTGRESQL = StoreAdapter("postgresql", _postgresql_database, examples=15)
+DYNAMODB = StoreAdapter(
+    "dynamodb", _dynamodb_table, stores_calls_whole=False, longest_batch=250, examples=10
+)
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ from socratic_bench.ports.stores.leases import CallEnd, Lease, ModelInHand
 from socratic_bench.ports.stores.limits import ShareClaim
 from socratic_bench.ports.stores.responses import NO_LEASE, RecordedFailure
 from socratic_bench.ports.stores.store import Store
-from tests.contract.store.adapters import Database
+from tests.contract.store.adapters import Database, StoreAdapter
 from tests.contract.store.facts import (
     MONDAY,
     StoppedClock,
@@ -32,7 +32,6 @@ from tests.contract.store.facts import (
     an_experiment,
     claim_of,
 )
-from tests.lengths import at_length
 
 Step: TypeAlias = tuple[Any, ...]
 """The name of an operation, and what it is given."""
@@ -227,14 +226,14 @@ def _turns(run: int) -> int:
 
 @pytest.mark.two_lengths
 def test_after_any_history_a_store_answers_as_the_one_in_memory(
-    database: Database, clock: StoppedClock
+    adapter: StoreAdapter, database: Database, clock: StoppedClock
 ) -> None:
     numbers = count()
     with asyncio.Runner() as loop:
         stores = MemoryStore(now=clock), database(clock)
         loop.run(stores[1].prepare())
 
-        @settings(max_examples=at_length(10, 20))
+        @settings(max_examples=adapter.examples)
         @given(steps=HISTORIES, is_deleted=st.booleans())
         @example(
             steps=[

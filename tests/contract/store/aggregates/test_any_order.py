@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import count, pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.domain.run import RunFailure
@@ -15,7 +15,7 @@ from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.scoring.exchange import Status
 from socratic_bench.scoring.profile import CANONICAL
-from tests.contract.store.adapters import Database
+from tests.contract.store.adapters import Database, StoreAdapter
 from tests.contract.store.facts import Facts, a_failure, a_run, a_score, contents
 
 Fact = ScoredResponse | RunFailure
@@ -94,12 +94,15 @@ async def _fold_and_compare(
 
 
 @pytest.mark.two_lengths
-def test_cells_are_the_fold_of_their_facts_after_every_batch(database: Database) -> None:
+def test_cells_are_the_fold_of_their_facts_after_every_batch(
+    adapter: StoreAdapter, database: Database
+) -> None:
     numbers = count()
     with asyncio.Runner() as loop:
         store = database()
         loop.run(store.prepare())
 
+        @settings(max_examples=adapter.examples)
         @given(batches=deliveries())
         def hold(batches: list[list[Fact]]) -> None:
             loop.run(_fold_and_compare(store, f"exp-{next(numbers)}", batches))

@@ -17,9 +17,8 @@ from socratic_bench.domain.run import Run
 from socratic_bench.ports.stores.leases import CallCount, CallEnd, Lease, LeaseKey, Spending
 from socratic_bench.ports.stores.responses import NO_LEASE
 from socratic_bench.ports.stores.store import Store
-from tests.contract.store.adapters import Database
+from tests.contract.store.adapters import Database, StoreAdapter
 from tests.contract.store.facts import StoppedClock, a_response, an_experiment, claim_of
-from tests.lengths import at_length
 
 TURNS = 4
 
@@ -308,14 +307,14 @@ class Play:
 
 @pytest.mark.two_lengths
 def test_after_every_step_the_spending_is_what_the_calls_add_up_to(
-    database: Database, clock: StoppedClock
+    adapter: StoreAdapter, database: Database, clock: StoppedClock
 ) -> None:
     numbers = count()
     with asyncio.Runner() as loop:
         stores = database(clock), database(clock)
         loop.run(stores[0].prepare())
 
-        @settings(max_examples=at_length(15, 25))
+        @settings(max_examples=adapter.examples)
         @given(budget=st.none() | st.integers(0, 20), steps=STEPS)
         @example(
             budget=9,

@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from itertools import count
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.domain.fair_share import fair_shares
 from socratic_bench.ports.stores.limits import ShareClaim
 from socratic_bench.ports.stores.store import Store
-from tests.contract.store.adapters import Database
+from tests.contract.store.adapters import Database, StoreAdapter
 from tests.contract.store.facts import MONDAY, StoppedClock
 from tests.waiting import waiting_for
 
@@ -197,13 +197,14 @@ def _settling(draw: st.DrawFn) -> tuple[dict[str, int], list[list[str]]]:
 
 @pytest.mark.two_lengths
 def test_shares_never_exceed_the_total_and_become_fair(
-    database: Database, clock: StoppedClock
+    adapter: StoreAdapter, database: Database, clock: StoppedClock
 ) -> None:
     numbers = count()
     with asyncio.Runner() as loop:
         stores = database(clock), database(clock)
         loop.run(stores[0].prepare())
 
+        @settings(max_examples=adapter.examples)
         @given(total=TOTAL, claims=CLAIMS, settling=_settling())
         def hold(
             total: int,

@@ -6,6 +6,7 @@ import asyncio
 
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.scoring.exchange import EarlierTurn
+from tests.contract.store.adapters import StoreAdapter
 from tests.contract.store.facts import a_response, a_run, an_experiment, record_unleased
 
 
@@ -66,8 +67,9 @@ async def test_a_run_without_a_response_is_not_among_the_responses(store: Store)
     assert await store.responses([]) == {}
 
 
-async def test_a_batch_may_have_any_size(store: Store) -> None:
-    runs = list(an_experiment(models=25, scenarios=15, repeats=5).runs())
+async def test_a_batch_may_have_any_size(adapter: StoreAdapter, store: Store) -> None:
+    many = an_experiment(models=25, scenarios=15, repeats=10)
+    runs = list(many.runs())[: adapter.longest_batch]
     batch = [a_response(run, str(number)) for number, run in enumerate(runs)]
     assert await record_unleased(store, batch) == batch
     again = [response.model_copy(update={"text": "again"}) for response in batch]
