@@ -52,10 +52,6 @@ class BrokerAdapter:
     turns to each although a consumer may hold any number of one. Where one queue holds all groups,
     a consumer finds out about them as their messages come."""
 
-    bears_load: bool = True
-    """Whether its server takes a thousand messages in a moment, and hands none out twice when
-    several ask at once. An imitation may do neither; AWS' standard queues promise the first."""
-
     sends_ahead: bool = False
     """Whether a consumer gets messages before it asks for them. Other consumers do not get those
     then."""
@@ -137,6 +133,5 @@ SQS = BrokerAdapter(
     sends_ahead=True,
 )
 
-SQS_OF_MOTO = replace(
-    SQS, name="sqs-of-moto", open=partial(_open_sqs, server=moto.SERVER), bears_load=False
-)
+SQS_OF_MOTO = replace(SQS, name="sqs-of-moto", open=partial(_open_sqs, server=moto.SERVER))
+"""A second imitation of the same server, for smoke tests alone: it bears no load."""

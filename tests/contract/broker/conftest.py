@@ -27,8 +27,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             pytest.param(MEMORY, id=MEMORY.name),
             pytest.param(SKETCH, id=SKETCH.name),
             *(pytest.param(each, id=each.name, marks=later) for each in (RABBITMQ, SQS)),
-            pytest.param(SQS_OF_MOTO, id=SQS_OF_MOTO.name, marks=pytest.mark.long),
         ]
+        if metafunc.definition.get_closest_marker("smoke"):
+            second = pytest.param(SQS_OF_MOTO, id=SQS_OF_MOTO.name, marks=pytest.mark.long)
+            adapters.append(second)
         metafunc.parametrize("adapter", adapters, indirect=True, scope="session")
 
 
@@ -36,12 +38,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def adapter(request: pytest.FixtureRequest) -> BrokerAdapter:
     chosen: BrokerAdapter = request.param
     return chosen
-
-
-@pytest.fixture
-def needs_load(adapter: BrokerAdapter) -> None:
-    if not adapter.bears_load:
-        pytest.skip(f"{adapter.name} bears no load")
 
 
 @pytest.fixture(scope="session")

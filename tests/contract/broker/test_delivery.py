@@ -16,14 +16,12 @@ from socratic_bench.events.codec import Message
 from socratic_bench.ports.broker import Broker, Delivery, WorkQueue
 from tests.contract.broker.adapters import BrokerAdapter, Limits
 from tests.contract.broker.traffic import LONG_DELAY, Traffic, ids, message, messages, new_queue
-from tests.lengths import at_length
 from tests.waiting import waiting_for
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=60)
 
 
-@pytest.mark.usefixtures("needs_load")
-@settings(max_examples=at_length(10, 15))
+@settings(max_examples=15)
 @given(body=st.binary(max_size=2_000), id_=TEXT, group=TEXT, event_type=TEXT)
 async def test_a_message_arrives_as_it_was_published(
     adapter: BrokerAdapter, traffic: Traffic, body: bytes, id_: str, group: str, event_type: str
@@ -126,7 +124,6 @@ async def test_a_cancelled_receive_takes_nothing(
     assert delivery.attempt == 1
 
 
-@pytest.mark.usefixtures("needs_load")
 async def test_competing_consumers_share_the_messages_without_duplicates(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:

@@ -48,7 +48,6 @@ async def test_a_consumer_holds_at_most_its_prefetch_of_a_group(
         assert {one.message.group for one in more} == {"b"}
 
 
-@pytest.mark.usefixtures("needs_load")
 async def test_what_one_consumer_may_not_hold_of_a_group_is_for_the_others(
     broker: Broker, traffic: Traffic
 ) -> None:
@@ -92,7 +91,6 @@ async def test_a_group_whose_queue_was_empty_meanwhile_still_counts_what_is_in_h
         assert ids(await traffic.take(consumer, 1)) == ["model/2"]
 
 
-@pytest.mark.usefixtures("needs_load")
 async def test_per_group_prefetch_is_each_consumers_own(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -107,7 +105,6 @@ async def test_per_group_prefetch_is_each_consumers_own(
         assert await traffic.receives_nothing(other)
 
 
-@pytest.mark.usefixtures("needs_load")
 async def test_a_group_with_a_long_queue_does_not_delay_the_others(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
@@ -121,7 +118,6 @@ async def test_a_group_with_a_long_queue_does_not_delay_the_others(
         }
 
 
-@pytest.mark.usefixtures("needs_load")
 async def test_slow_messages_in_hand_do_not_delay_what_the_other_groups_send_later(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:

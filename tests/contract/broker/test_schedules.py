@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from socratic_bench.ports.broker import SUSPECT_AFTER, Broker, Consumer, Delivery, WorkQueue
 from tests.contract.broker.adapters import BrokerAdapter, Limits
 from tests.contract.broker.traffic import Traffic, ids, message, new_queue
-from tests.lengths import at_length
 from tests.waiting import waiting_for
 
 DELIVERY_LIMIT = 3
@@ -194,12 +193,11 @@ STEPS = {
 }
 
 
-@settings(max_examples=at_length(10, 20))
+@settings(max_examples=20)
 @given(
     steps=st.lists(st.sampled_from(sorted(STEPS)), min_size=20, max_size=80),
     seed=st.integers(0, 2**32),
 )
-@pytest.mark.usefixtures("needs_load")
 async def test_any_order_of_steps_loses_nothing_and_repeats_nothing_settled(
     adapter: BrokerAdapter, traffic: Traffic, steps: list[str], seed: int
 ) -> None:
@@ -303,9 +301,8 @@ class _Crowd:
             self.all_acked.set()
 
 
-@pytest.mark.usefixtures("needs_load")
 @pytest.mark.timeout(600)  # an example takes four seconds over an emulator of SQS
-@settings(max_examples=at_length(6, 10))
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32), max_waiting=st.integers(1, 8), consumers=st.integers(1, 4))
 async def test_publishers_and_consumers_at_the_same_time_never_stall_and_lose_nothing(
     adapter: BrokerAdapter, seed: int, max_waiting: int, consumers: int

@@ -225,7 +225,6 @@ async def _attempts_of_all(
         return {delivery.attempt for delivery in await traffic.take(consumer, count)}
 
 
-@pytest.mark.usefixtures("needs_load")
 async def test_killed_consumers_leave_no_dead_letter(
     broker: Broker, queue: WorkQueue, traffic: Traffic
 ) -> None:
