@@ -77,7 +77,7 @@ async def test_a_database_of_the_second_version_goes_on_beside_its_runners(url: 
 @pytest.mark.long
 async def test_services_that_start_at_once_make_one_database_with_one_schema() -> None:
     async with postgresql.new_database(exists=False) as url:
-        await asyncio.to_thread(at_once, PREPARE, url, processes=8)
+        await asyncio.to_thread(at_once, PREPARE, url, processes=3)
         assert await _versions(url) == [HEAD]
         store = SqlStore.from_url(url)
         assert len(await store.fold([a_score(a_run())], [])) == 1

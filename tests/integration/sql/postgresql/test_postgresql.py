@@ -80,7 +80,7 @@ async def main():
 asyncio.run(main())
 """
 
-PROCESSES = 4
+PROCESSES = 2
 EXPERIMENT = an_experiment(models=4, scenarios=5, repeats=6, follow_ups=["Why?"])
 
 
