@@ -52,7 +52,7 @@ async def cells_after(store: Store, experiment: Experiment) -> dict[CellKey, str
     return dict(contents(await store.cells([experiment.experiment_id])))
 
 
-@pytest.mark.parametrize(("models", "faults"), [(25, 0.0), (4, 0.05)])
+@pytest.mark.parametrize(("models", "faults"), [(8, 0.0), (4, 0.05)])
 async def test_the_cells_of_a_benchmark_are_those_of_one_in_memory(
     models: int, faults: float
 ) -> None:

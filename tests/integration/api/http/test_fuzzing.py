@@ -12,7 +12,6 @@ from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from tests.dashboard.conftest import serving
 from tests.dashboard.seeding import experiment, seed, tutors
-from tests.lengths import at_length
 from tests.servers.discovery import missing
 
 ROOT = Path(__file__).parents[4]
@@ -57,7 +56,7 @@ async def _fuzzed(address: str, folder: Path) -> tuple[int | None, str]:
         "--phases",
         "examples,fuzzing",
         "--max-examples",
-        str(at_length(10, 25)),
+        str(10),
         "--no-color",
         cwd=folder,
         stdin=asyncio.subprocess.DEVNULL,
