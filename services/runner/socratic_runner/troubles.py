@@ -125,31 +125,24 @@ class Troubles:
                 )
             else:
                 reason += "if a gateway loses the text of streams, set options: {stream: false}"
-            self._tell(
-                Trouble(
-                    experiment_id=response.run.experiment_id,
-                    model_id=response.run.model_id,
-                    kind=NO_TEXT,
-                    reason=reason,
-                    attempt=0,
-                    attempts=0,
-                    next_in_seconds=None,
-                )
-            )
+            self._tell_once(response.run, NO_TEXT, reason)
 
     def batch_refused(self, run: Run, failure: ModelCallFailed) -> None:
         """Tell that a model's provider takes no batches."""
-        self._tell(
-            Trouble(
-                experiment_id=run.experiment_id,
-                model_id=run.model_id,
-                kind=NO_BATCH,
-                reason=one_line(str(failure)),
-                attempt=0,
-                attempts=0,
-                next_in_seconds=None,
-            )
+        self._tell_once(run, NO_BATCH, one_line(str(failure)))
+
+    def _tell_once(self, run: Run, kind: str, reason: str) -> None:
+        """Tell what is no failure of a call."""
+        trouble = Trouble(
+            experiment_id=run.experiment_id,
+            model_id=run.model_id,
+            kind=kind,
+            reason=reason,
+            attempt=0,
+            attempts=0,
+            next_in_seconds=None,
         )
+        self._tell(trouble)
 
     def forget(self, models: Iterable[ModelInHand]) -> None:
         """Forget models without runs in hand: their present state is unknown."""

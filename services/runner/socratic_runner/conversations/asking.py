@@ -45,13 +45,19 @@ async def ask(
         result = ModelCallFailed(FailureKind.UNKNOWN, given_up, retryable=True)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is this call's
         result = _late(model) if deadline.expired() else _failure(error, question)
-    seconds = now() - begun_at
+    note_outcome(model, result, now() - begun_at, observer)
+    return result
+
+
+def note_outcome(
+    model: CalledModel, result: Reply | ModelCallFailed, seconds: float, observer: CallObserver
+) -> None:
+    """Tell the observer of an ended call."""
     if isinstance(result, Reply):
         cost = model.cost_nanodollars(result.usage)
         observer.replied(model.entry.id, seconds, result.usage, cost)
     else:
         observer.failed(model.entry.id, seconds, result.kind)
-    return result
 
 
 def _late(model: CalledModel) -> ModelCallFailed:

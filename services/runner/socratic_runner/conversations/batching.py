@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass, field
-from datetime import timedelta
 from math import inf
 from typing import Final, NamedTuple
 
@@ -19,14 +18,13 @@ import structlog
 
 from socratic_bench.concurrency.deadlines import wait_at_most
 from socratic_bench.domain.leasing import LeaseAnswer
-from socratic_bench.domain.money import most_a_call_costs
 from socratic_bench.domain.provider_batch import LEASE_SECONDS, ProviderBatch
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.clock import Clock
 from socratic_bench.ports.models import Question, Reply
 from socratic_bench.ports.stores.leases import Lease, LeaseKey, Leases, WaitingTurn
 from socratic_bench.ports.stores.responses import TurnKey
-from socratic_runner.conversations.asking import checked
+from socratic_runner.conversations.asking import checked, note_outcome
 from socratic_runner.conversations.call_outcomes import UNUSABLE, CallObserver
 from socratic_runner.conversations.call_preparation import CallPreparer, NotCalled
 from socratic_runner.conversations.conversation import NoRoomYet, TurnPutOff
@@ -169,7 +167,7 @@ class Batching:
         if known.results is not None:
             lease = Lease(waiting.lease, LEASE_SECONDS, waiting.reserve)
             result = self._result(model, question, lease, known.results)
-            self._observe(model, batch, result)
+            note_outcome(model.in_batch, result, self._age(batch), self._observer)
             return Answered(lease, result)
         if not (known.is_lost or known.refusal):
             return TurnPutOff(f"it waits in batch {batch.name}", self._pause(batch))
@@ -190,16 +188,6 @@ class Batching:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             message = f"the batch has a result that cannot be read: {error}"
             return ModelCallFailed(FailureKind.MALFORMED_REPLY, message, retryable=True)
-
-    def _observe(
-        self, model: CalledModel, batch: ProviderBatch, result: Reply | ModelCallFailed
-    ) -> None:
-        seconds = self._age(batch).total_seconds()
-        if isinstance(result, Reply):
-            cost = model.in_batch.cost_nanodollars(result.usage)
-            self._observer.replied(model.entry.id, seconds, result.usage, cost)
-        else:
-            self._observer.failed(model.entry.id, seconds, result.kind)
 
     async def _view(self, experiment_id: str) -> _View:
         view = self._views.setdefault(experiment_id, _View())
@@ -236,7 +224,7 @@ class Batching:
                 known.look_at = _now() + self._pause(batch) / 2
                 async with asyncio.timeout(ANSWER_SECONDS):
                     state = await self._batches_of(model).look(batch)
-                    known.is_lost = state is None and self._age(batch) > LOST_AFTER
+                    known.is_lost = state is None and self._age(batch) > LOST_AFTER.total_seconds()
                     known.refusal = None if state is None else state.refusal
                     if state is not None and state.is_ended and state.refusal is None:
                         known.results = await self._batches_of(model).results(state)
@@ -283,7 +271,12 @@ class Batching:
         self, model: CalledModel, questions: Sequence[Question]
     ) -> list[NotCalled | None]:
         batch = ProviderBatch.new(model.entry.id, self._clock.now())
-        leases = [self._lease(model, batch, *each) for each in enumerate(questions)]
+        leases = [
+            Lease(usual.key._replace(lease_id=batch.entry(number)), LEASE_SECONDS, usual.reserve)
+            for number, usual in enumerate(
+                self._preparer.new_lease(model.in_batch, each) for each in questions
+            )
+        ]
         # The intent comes first: a batch that nobody knows would be paid for and never read.
         answers = await self._store.take_leases(
             leases, batch.owner, may_judge=self._preparer.leases.heartbeat.may_judge
@@ -300,14 +293,6 @@ class Batching:
             verdict if answer is LeaseAnswer.GRANTED else await self._not_leased(answer, lease)
             for answer, lease in zip(answers, leases, strict=True)
         ]
-
-    def _lease(
-        self, model: CalledModel, batch: ProviderBatch, number: int, question: Question
-    ) -> Lease:
-        run, price = question.run, model.in_batch.entry.price
-        reserve = most_a_call_costs(price, question.texts, question.parameters.max_tokens)
-        key = LeaseKey(run.experiment_id, run.run_id, question.turn, batch.entry(number))
-        return Lease(key, LEASE_SECONDS, reserve)
 
     async def _submitted(
         self,
@@ -358,12 +343,12 @@ class Batching:
             raise ValueError(f"model {model.entry.id} has no batches")
         return batches
 
-    def _age(self, batch: ProviderBatch) -> timedelta:
-        return self._clock.now() - batch.begun_at
+    def _age(self, batch: ProviderBatch) -> float:
+        return (self._clock.now() - batch.begun_at).total_seconds()
 
     def _pause(self, batch: ProviderBatch) -> float:
         """Seconds until the next look at a batch."""
-        return min(LONGEST_LOOK, max(SHORTEST_LOOK, self._age(batch).total_seconds() / 10))
+        return min(LONGEST_LOOK, max(SHORTEST_LOOK, self._age(batch) / 10))
 
 
 def _now() -> float:
