@@ -105,7 +105,7 @@ class Troubles:
         if self._present and self._remove(model_of(run)):
             self._news.over(run.experiment_id, run.model_id)
 
-    def answered(self, response: Response, max_tokens: int) -> None:
+    def answered(self, response: Response) -> None:
         """Note an answer; tells once of a model whose answers have no text again and again: its
         reasoning uses up the tokens, or a gateway loses the text of streams.
 
@@ -117,14 +117,8 @@ class Troubles:
             return
         self._without_text[model] += 1
         if self._without_text[model] == WITHOUT_TEXT:
-            reason = f"{WITHOUT_TEXT} answers in a row have no text: "
-            if _was_cut(response.stop_reason):
-                reason += (
-                    f"reasoning used up all of max_tokens, {max_tokens}; raise "
-                    "parameters.max_tokens"
-                )
-            else:
-                reason += "if a gateway loses the text of streams, set options: {stream: false}"
+            why = why_without_text(response)
+            reason = f"{WITHOUT_TEXT} answers in a row have no text: {why}"
             self._tell_once(response.run, NO_TEXT, reason)
 
     def batch_refused(self, run: Run, failure: ModelCallFailed) -> None:
@@ -165,8 +159,21 @@ class Troubles:
         return trouble is not None
 
 
-def _was_cut(stop_reason: str | None) -> bool:
-    return stop_reason is not None and how_it_ended(stop_reason) == Ended(Status.TRUNCATED)
+def why_without_text(response: Response) -> str:
+    """Return what an answer without text spent its tokens on, how it ended, and the remedy."""
+    usage, reason, told = response.usage, response.stop_reason, []
+    if usage.output_tokens is not None:
+        tokens = f"{usage.output_tokens:,} output tokens"
+        is_split = usage.unsplit_output_tokens is None
+        told.append(
+            f"{usage.reasoning_tokens:,} of {tokens} were reasoning" if is_split else tokens
+        )
+    if reason is not None:
+        told.append(f"stop reason `{one_line(reason)}`")
+    remedy = "if a gateway loses the text of streams, set options: {stream: false}"
+    if reason is not None and how_it_ended(reason) == Ended(Status.TRUNCATED):
+        remedy = "raise parameters.max_tokens"
+    return "; ".join([", ".join(told), remedy] if told else [remedy])
 
 
 def model_of(run: Run) -> ModelInHand:

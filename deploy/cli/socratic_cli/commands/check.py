@@ -32,13 +32,13 @@ from socratic_runner.checking import Checked, check_models, most_a_check_costs
 from socratic_runner.conversations.call_outcomes import MAY_BE_BILLED
 from socratic_runner.model_pool import OpenClient
 from socratic_runner.settings import RunnerSettings
+from socratic_runner.troubles import why_without_text
 
 SENTENCE = 400
 """The most characters of a sentence about a model."""
 
 _NOT_SCORED = {
     Status.TRUNCATED: "the answer was cut off, and has no score: raise `max_tokens`",
-    Status.EMPTY: "the answer is empty, and has no score",
     Status.REFUSED: "the model declined to answer, which has no score",
 }
 
@@ -91,6 +91,8 @@ def _row(checked: Checked) -> Row:
     # The runner adds a grade to each response that needs one.
     scored = judge(result.model_copy(update={"grading": Grading(score=0)})).overall is not None
     problem = None if scored else _NOT_SCORED.get(result.status, "the answer has no score")
+    if result.status is Status.EMPTY:
+        problem = f"the answer is empty, and has no score: {why_without_text(result)}"
     return Row(checked, str(result.status), problem, result.cost_nanodollars)
 
 

@@ -15,10 +15,7 @@ from socratic_bench.results.formats import (
     interval,
     is_partial,
     moment,
-    p_value,
     share,
-    signed,
-    signed_interval,
 )
 from socratic_bench.results.leaderboard.columns import (
     Column,
@@ -34,15 +31,19 @@ from socratic_bench.results.leaderboard.prompt_effects import PromptEffect
 from socratic_bench.results.leaderboard.text_formats import (
     BASELINE,
     OTHER_WEIGHTS,
+    PROMPT_ALIGNS,
     SCALE,
     TIES,
     is_tied,
+    prompt_basis,
+    prompt_cells,
+    prompt_headings,
     unanimity,
 )
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display import fitting
 from socratic_cli.display.fitting import GAP, FittedTable, TableColumn, fitted_table
-from socratic_cli.display.terminal import counted, excerpt, name_of
+from socratic_cli.display.terminal import excerpt, name_of
 
 REASON_WIDTH = 24
 """The greatest width of the reason for a missing score."""
@@ -86,32 +87,18 @@ def _prompts(effects: Sequence[PromptEffect], width: int) -> Iterator[Renderable
     """Show the effect of each prompt over the models of a matrix."""
     if not effects:
         return
-    first = effects[0]
+    titles = [name_of(each, REASON_WIDTH) for each in prompt_headings(effects)]
     columns = [
-        TableColumn("prompt", "left", is_name=True),
-        TableColumn("overall"),
-        TableColumn(f"less {name_of(first.prompt, REASON_WIDTH)}"),
-        TableColumn("95 % interval", "center"),
-        TableColumn("chance"),
+        TableColumn(title, align, is_name=align == "left")
+        for title, align in zip(titles, PROMPT_ALIGNS, strict=True)
     ]
-    rows = [
-        [
-            Text(name_of(each.prompt)),
-            Text(figure(each.overall), style="bold"),
-            Text(signed(each.difference)),
-            Text(signed_interval(each.interval)),
-            Text(MISSING if each.p_value is None else p_value(each.p_value)),
-        ]
-        for each in effects
-    ]
+    rows = []
+    for each in effects:
+        prompt, overall, *others = prompt_cells(each)
+        rows.append([Text(name_of(prompt)), Text(overall, style="bold"), *map(Text, others)])
     yield Text()
     yield fitted_table(columns, rows, width=width).table
-    counts = f"{counted(first.models, 'model')} and {counted(first.scenarios, 'scenario')}"
-    yield Text(
-        f"Over {counts} with a score under each prompt: paired by model and scenario, clustered by "
-        "scenario, Holm-corrected.",
-        style="dim",
-    )
+    yield Text(prompt_basis(effects), style="dim")
 
 
 def growing_table(comparison: ModelComparison, width: int) -> Table:

@@ -209,7 +209,7 @@ class ConversationRunner:
             return result
         self.troubles.replied(question.run)
         response = conversation.response(question, result, model, self.clock.now())
-        self.troubles.answered(response, question.parameters.max_tokens)
+        self.troubles.answered(response)
         # D-410: a cancellation ends the wait, and not the storing of what was paid for.
         storing = self.recorder.begin([Recorded(response, lease, in_batch)])
         storing.add_done_callback(lambda _: self.leases.held.discard(lease.key))

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Literal
 
-from socratic_bench.results.formats import figure, moment, printable
+from socratic_bench.results.formats import (
+    MISSING,
+    figure,
+    moment,
+    p_value,
+    printable,
+    signed,
+    signed_interval,
+)
 from socratic_bench.results.leaderboard.baseline import CONSTANT_REPLY
 from socratic_bench.results.leaderboard.columns import (
     depends_on_weights,
     leaderboard_columns,
     named_columns,
 )
+from socratic_bench.results.leaderboard.figures import ModelFigures
 from socratic_bench.results.leaderboard.leaderboard import ExperimentSummary, ModelComparison
+from socratic_bench.results.leaderboard.prompt_effects import PromptEffect
 from socratic_bench.version import __version__
 
 FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -26,12 +36,64 @@ def comparison_csv(comparison: ModelComparison) -> str:
     fields = [
         field for column in leaderboard_columns(comparison) for field in column.fields.items()
     ]
+    fields += _prompt_fields(comparison)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([spreadsheet_text(name) for name, _ in fields])
     for model in comparison.models:
         writer.writerow([spreadsheet_text(read(model)) for _, read in fields])
     return text.getvalue()
+
+
+def _prompt_fields(comparison: ModelComparison) -> list[tuple[str, Callable[[ModelFigures], Any]]]:
+    """Return the fields of a row that tell of its prompt, over all models; none without several."""
+    if not comparison.prompts:
+        return []
+    nothing = comparison.prompts[0].model_copy(update={"prompt": None, "overall": None})
+    by_name = {each.prompt: each for each in comparison.prompts}
+
+    def effect(model: ModelFigures) -> PromptEffect:
+        return by_name.get(model.model_id.rpartition("@")[2], nothing)
+
+    return [
+        ("prompt", lambda model: effect(model).prompt),
+        ("prompt_overall", lambda model: effect(model).overall),
+        ("prompt_difference", lambda model: effect(model).difference),
+        ("prompt_difference_low", lambda model: (effect(model).interval or (None,))[0]),
+        ("prompt_difference_high", lambda model: (effect(model).interval or (None,))[-1]),
+        ("prompt_p_value", lambda model: effect(model).p_value),
+    ]
+
+
+PROMPT_ALIGNS: Final[tuple[Literal["left", "right", "center"], ...]] = (
+    *("left", "right", "right", "center", "right"),
+)
+
+
+def prompt_headings(effects: Sequence[PromptEffect]) -> list[str]:
+    """Return the headings of the table of prompts, of which there is one at least."""
+    return ["prompt", "overall", f"less {effects[0].prompt}", "95 % interval", "chance"]
+
+
+def prompt_cells(effect: PromptEffect) -> list[str]:
+    """Return the row of a prompt."""
+    return [
+        effect.prompt,
+        figure(effect.overall),
+        signed(effect.difference),
+        signed_interval(effect.interval),
+        MISSING if effect.p_value is None else p_value(effect.p_value),
+    ]
+
+
+def prompt_basis(effects: Sequence[PromptEffect]) -> str:
+    """Return what the effects of prompts are over, in a sentence."""
+    models, scenarios = effects[0].models, effects[0].scenarios
+    return (
+        f"Over {models} model{'' if models == 1 else 's'} and "
+        f"{scenarios} scenario{'' if scenarios == 1 else 's'} with a score under each prompt: "
+        "paired by model and scenario, clustered by scenario, Holm-corrected."
+    )
 
 
 def spreadsheet_text(value: object) -> object:
@@ -141,7 +203,7 @@ def comparison_latex(comparison: ModelComparison, headings: Sequence[str] = ()) 
     Its columns are those of the command's table, or the ones named. Raises InvalidInput.
     """
     columns = named_columns(comparison, headings)
-    caption = " ".join([*reading_aid(comparison), *unanimity(comparison), *provenance(comparison)])
+    caption = " ".join(_notes(comparison))
     return "\n".join(
         [
             r"% Needs \usepackage{booktabs} and \usepackage[T1]{fontenc}.",
@@ -155,10 +217,28 @@ def comparison_latex(comparison: ModelComparison, headings: Sequence[str] = ()) 
             *(_row(column.text(model) for column in columns) for model in comparison.rows),
             r"\bottomrule",
             r"\end{tabular}",
+            *_latex_prompts(comparison.prompts),
             r"\end{table}",
             "",
         ]
     )
+
+
+def _latex_prompts(effects: Sequence[PromptEffect]) -> list[str]:
+    """Return a second `tabular`: a row a prompt; none without several prompts."""
+    if not effects:
+        return []
+    return [
+        "",
+        r"\medskip",
+        rf"\begin{{tabular}}{{{''.join(align[0] for align in PROMPT_ALIGNS)}}}",
+        r"\toprule",
+        _row(prompt_headings(effects)),
+        r"\midrule",
+        *(_row(prompt_cells(each)) for each in effects),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
 
 
 def as_latex(text: str) -> str:
@@ -195,11 +275,22 @@ def comparison_markdown(comparison: ModelComparison, headings: Sequence[str] = (
             for model in comparison.rows
         ),
     ]
-    notes = [
-        markdown_of(each)
-        for each in (*reading_aid(comparison), *unanimity(comparison), *provenance(comparison))
-    ]
+    if effects := comparison.prompts:
+        rows += [
+            "",
+            markdown_row(map(markdown_of, prompt_headings(effects))),
+            markdown_row(RULES[align] for align in PROMPT_ALIGNS),
+            *(markdown_row(map(markdown_of, prompt_cells(each))) for each in effects),
+        ]
+    notes = map(markdown_of, _notes(comparison))
     return "\n".join([*rows, "", *(f"- {note}" for note in notes), ""])
+
+
+def _notes(comparison: ModelComparison) -> list[str]:
+    """Return the sentences below the tables."""
+    prompts = [prompt_basis(comparison.prompts)] if comparison.prompts else []
+    aid = reading_aid(comparison)
+    return [*prompts, *aid, *unanimity(comparison), *provenance(comparison)]
 
 
 def markdown_row(cells: Iterable[str]) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 
 from socratic_bench.adapters.stores.memory.store import MemoryStore
@@ -10,6 +13,11 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.results.compare.model_difference import model_difference
 from socratic_bench.results.leaderboard.leaderboard import model_comparison
+from socratic_bench.results.leaderboard.text_formats import (
+    comparison_csv,
+    comparison_latex,
+    comparison_markdown,
+)
 from socratic_bench.scoring.exchange import Status
 from tests.dashboard.seeding import MONDAY
 
@@ -73,6 +81,22 @@ async def test_the_effect_of_a_prompt_on_one_model_is_the_difference_of_both_row
         None,
         False,
     )
+
+
+async def test_every_format_has_the_effect_of_each_prompt(store: MemoryStore):
+    await filled(store, ["openai/a", "openai/b"])
+    comparison = await model_comparison(store)
+    tell, ask = comparison.prompts
+    for text in (comparison_markdown(comparison), comparison_latex(comparison)):
+        assert "less tell" in text
+        assert "Over 2 models and 6 scenarios with a score under each prompt" in text
+        assert f"{ask.difference:+.2f}" in text
+    rows = list(csv.DictReader(io.StringIO(comparison_csv(comparison))))
+    assert {(row["model_id"][-3:], row["prompt"], row["prompt_difference"]) for row in rows} == {
+        ("ask", "ask", str(ask.difference)),
+        ("ell", "tell", ""),
+    }
+    assert {row["prompt_overall"] for row in rows} == {str(tell.overall), str(ask.overall)}
 
 
 async def test_models_weigh_alike_and_only_what_all_prompts_answered_counts(store: MemoryStore):

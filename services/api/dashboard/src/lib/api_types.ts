@@ -210,6 +210,7 @@ export interface ExperimentDetail {
   dimensions: Record<string, number>;
   scenarios: number;
   repeats: number;
+  stop_when: string | null;
   submitted: boolean;
   models_progress: ModelProgress[];
   troubles: Trouble[];

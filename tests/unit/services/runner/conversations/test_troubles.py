@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import structlog
 
+from socratic_bench.domain.response import Usage
 from socratic_bench.errors import FailureKind, InvalidInput, ModelCallFailed, ModelUnusable
 from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.ports.stores.leases import ModelInHand
@@ -60,12 +61,13 @@ async def test_it_is_told_once_with_its_attempts_and_is_over_with_the_reply(stor
 
 async def test_a_model_whose_reasoning_uses_up_its_tokens_is_told_of_once(store):
     troubles = Seen()
-    cut = replace(reply("", Status.TRUNCATED), stop_reason="length")
+    spent = Usage(visible_output_tokens=0, reasoning_tokens=600)
+    cut = replace(reply("", Status.TRUNCATED), stop_reason="length", usage=spent)
     await carry_out(store, ScriptedClient(lambda *_: cut), ONE, THREE, troubles=troubles)
     [told] = troubles.told
     assert told.sentence == (
-        f"{MODEL.id}: 3 answers in a row have no text: reasoning used up all of max_tokens, 600; "
-        "raise parameters.max_tokens (such answers have no score)"
+        f"{MODEL.id}: 3 answers in a row have no text: 600 of 600 output tokens were reasoning, "
+        "stop reason `length`; raise parameters.max_tokens (such answers have no score)"
     )
 
 
