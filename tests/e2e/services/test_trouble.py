@@ -132,9 +132,10 @@ async def test_check_asks_each_model_once_and_stores_nothing(tmp_path, dead_port
     assert other.split()[4:] == ["20", "5", "–", "served-2026"]
     assert empty.split()[1] == "empty"
     assert f"{MODEL} at http://127.0.0.1:{dead_port} {REFUSED}" in rest
-    told = " ".join(rest)
-    assert "openai-compatible/other-2: the answer is empty, and has no score: 0 of 5 output" in told
-    assert "if a gateway loses the text of streams, set options: {stream: false}" in told
+    assert any(
+        "other-2: the answer is empty, and has no score: 0 of 5 output tokens" in each
+        for each in rest
+    )
     assert rest[-1].startswith("The check cost $0.00, and an unknown amount for openai-compatible/")
     [first, second, third] = json.loads(as_json.stdout)["models"]
     assert (first["ok"], first["result"], first["output_tokens"]) == (False, "unreachable", None)
