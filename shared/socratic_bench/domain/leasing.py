@@ -170,6 +170,12 @@ class Account:
     exhausted: bool = False
     """Whether a call was given up for lack of money, and no higher budget was set since."""
 
+    paid: int = 0
+    """The known costs of calls, a part of `committed`."""
+
+    reused: int = 0
+    """The known costs of adopted responses, which another experiment paid."""
+
     @property
     def left(self) -> int | None:
         """The rest of the budget: None without one, negative after it was lowered."""
@@ -183,6 +189,11 @@ class Account:
         if self.committed + nanodollars > MOST_NANODOLLARS:
             raise StoreRefused(f"experiment {experiment_id} would cost more than a store can count")
         self.committed += nanodollars
+
+    def pay(self, cost: int, experiment_id: str, *, reserved: int = 0) -> None:
+        """Replace a call's reservation by its known cost. Raises StoreRefused as `commit` does."""
+        self.commit(cost - reserved, experiment_id)
+        self.paid += cost
 
     def set_budget(self, cap: int | None) -> None:
         """Set the cap: a raised or removed budget is no longer exhausted."""

@@ -194,3 +194,8 @@ class Response(BaseModel):
     def charged_nanodollars(self) -> int | None:
         """The cost to this experiment: 0 for an adopted response; None: unknown."""
         return self.cost_nanodollars if self.adopted_from is None else 0
+
+    @property
+    def reused_nanodollars(self) -> int:
+        """The known cost of an adopted response to the experiment that asked; 0 for another one."""
+        return 0 if self.adopted_from is None else self.cost_nanodollars or 0

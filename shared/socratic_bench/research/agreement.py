@@ -25,7 +25,7 @@ from socratic_bench.research.agreement_measures import (
 )
 from socratic_bench.results.costs import usd
 from socratic_bench.results.experiment_choice import (
-    ResultStore,
+    CostedStore,
     find_experiment,
     scored_by,
     scores_under,
@@ -188,7 +188,7 @@ class ProfileAgreement(BaseModel):
     version: str = __version__
 
 
-class AgreementStore(ResultStore, Responses, Protocol):
+class AgreementStore(CostedStore, Responses, Protocol):
     """The roles of the store for scores, and for the gradings that they took."""
 
 

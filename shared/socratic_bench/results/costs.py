@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.aggregates.cell import Tally
 from socratic_bench.domain.aggregates.leaderboard import ModelRow
+from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
-from socratic_bench.ports.stores.leases import Spending
+from socratic_bench.ports.stores.leases import Leases, Spending
 from socratic_bench.providers.registry import is_reference
 from socratic_bench.results.cache.pools import KnownPools
-from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.experiment_choice import CostedStore
 from socratic_bench.results.filters import EVERYTHING, Filters
+from socratic_bench.results.formats import dollars
 from socratic_bench.results.leaderboard.selection import select
 
 
@@ -49,25 +52,78 @@ class SpendingFigures(BaseModel):
     budget_usd: float | None
     """The budget; null: no cap."""
 
-    spent_usd: float | None
-    """The cost of its models with a price; null without such a model. A call of unknown cost counts
-    with the most that it can have cost."""
+    paid_usd: float | None
+    """The known costs of its own calls, those of a student and a grader included; null where no
+    model has a price, as the next two."""
+
+    possibly_paid_usd: float | None
+    """The most that its ended calls of unknown cost can have cost, such as failed ones."""
 
     in_flight_usd: float | None
-    """The most that the calls in flight may add; null where no model has a price."""
+    """The most that the calls in flight may add."""
+
+    reused_usd: float
+    """The known costs of the answers that it took over, which an earlier experiment paid."""
 
     exhausted: bool
     """Whether the runner gave up calls because the budget does not suffice."""
 
+    told: str
+    """The cost in words: paid, possibly paid, in flight and reused."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a cost to tell."""
+        return self.paid_usd is not None or self.reused_usd > 0
+
     @classmethod
-    def of(cls, spending: Spending, *, has_prices: bool) -> SpendingFigures:
-        """Convert the store's spending; `has_prices` says whether a model has a price."""
-        return cls(
-            budget_usd=None if spending.budget is None else usd(spending.budget),
-            spent_usd=usd(spending.committed - spending.in_flight) if has_prices else None,
-            in_flight_usd=usd(spending.in_flight) if has_prices else None,
-            exhausted=spending.exhausted,
+    def of(cls, *spendings: Spending, has_prices: bool) -> SpendingFigures:
+        """Add up the spending of experiments; `has_prices` says whether a model has a price.
+
+        Several experiments have no common budget.
+        """
+        paid, possibly, in_flight, reused = (
+            usd(sum(amounts))
+            for amounts in zip(
+                (0, 0, 0, 0),
+                *(
+                    (each.paid, each.possibly_paid, each.in_flight, each.reused)
+                    for each in spendings
+                ),
+                strict=True,
+            )
         )
+        budget = spendings[0].budget if len(spendings) == 1 else None
+        return cls(
+            budget_usd=None if budget is None else usd(budget),
+            paid_usd=paid if has_prices else None,
+            possibly_paid_usd=possibly if has_prices else None,
+            in_flight_usd=in_flight if has_prices else None,
+            reused_usd=reused,
+            exhausted=any(each.exhausted for each in spendings),
+            told=_told(paid if has_prices else None, possibly, in_flight, reused),
+        )
+
+
+def _told(paid: float | None, possibly: float, in_flight: float, reused: float) -> str:
+    if paid is None:
+        known = "an unknown price"
+    else:
+        known = f"paid {dollars(paid)}"
+        if possibly:
+            known += f", up to {dollars(possibly)} more for calls of unknown cost"
+        if in_flight:
+            known += f", up to {dollars(in_flight)} more for calls in flight"
+    return f"{known}; {dollars(reused)} reused" if reused else known
+
+
+async def spending_figures(
+    store: Leases, experiments: Iterable[ExperimentOutline]
+) -> SpendingFigures:
+    """Return what these experiments cost together."""
+    priced = {each.experiment_id: each.has_prices for each in experiments}
+    spendings = await store.spending_of(priced)
+    return SpendingFigures.of(*spendings.values(), has_prices=any(priced.values()))
 
 
 class ModelCost(BaseModel):
@@ -81,7 +137,7 @@ class ModelCost(BaseModel):
     """`reference` is a built-in archetype, no real model; its cost is simulated."""
 
     total_cost_usd: float | None
-    """The total of the responses with a known cost."""
+    """The total of the responses with a known cost, reused ones included."""
 
     cost_known: float | None
     """The share of ended responses with a known cost; null before one ended. Below 1 every cost
@@ -117,16 +173,19 @@ class CostAnalysis(BaseModel):
 
     models: tuple[ModelCost, ...]
     total_cost_usd: float | None
-    """The known total of all real models that are shown."""
+    """The known total of the responses of all real models that are shown."""
 
     cost_known: float | None
     """The share of their ended responses with a known cost; null before one ended."""
+
+    spending: SpendingFigures
+    """What the shown experiments cost as a whole, hidden models and failed calls included."""
 
     profile: str
 
 
 async def cost_analysis(
-    store: ResultStore,
+    store: CostedStore,
     experiment: str | None = None,
     profile: str | None = None,
     filters: Filters = EVERYTHING,
@@ -140,6 +199,7 @@ async def cost_analysis(
     """
     selected = await select(store, experiment, profile, filters, known)
     board = await asyncio.to_thread(selected.leaderboard)
+    spending = await spending_figures(store, board.experiments)
     rows = [row for row in board.rows if selected.shows(row.model.id)]
     paid, responses = Tally(), 0
     for row in rows:
@@ -150,6 +210,7 @@ async def cost_analysis(
         models=tuple(sorted(map(_model_cost, rows), key=_most_expensive_first)),
         total_cost_usd=total_usd(paid),
         cost_known=known_share(paid, responses),
+        spending=spending,
         profile=board.profile,
     )
 

@@ -18,6 +18,7 @@ from socratic_bench.errors import AmbiguousExperiment, InvalidInput, UnknownExpe
 from socratic_bench.invalid_values import close_match, quoted
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Experiments
+from socratic_bench.ports.stores.leases import Leases
 from socratic_bench.results.formats import moment
 from socratic_bench.scoring.profiles import profile_named
 from socratic_bench.scoring.weighted_profile import is_weighted, known_weights, stored_profile
@@ -25,6 +26,10 @@ from socratic_bench.scoring.weighted_profile import is_weighted, known_weights, 
 
 class ResultStore(Experiments, Aggregates, Protocol):
     """Experiments and their cells: what tables and their checks read."""
+
+
+class CostedStore(ResultStore, Leases, Protocol):
+    """Their costs, too: what a leaderboard reads."""
 
 
 _WEEKS: Final = re.compile(r"weeks:([1-9]\d{0,2})", re.ASCII)

@@ -183,7 +183,8 @@ class ModelProgress(BaseModel):
     """The message of one failed run of each class."""
 
     total_cost_usd: float | None
-    """The total of the responses with a known cost; null without one, which is not zero."""
+    """The total of the responses with a known cost, reused ones included; null without one, which
+    is not zero."""
 
     cost_known: float | None
     """The share of ended responses with a known cost; null before one ended."""

@@ -13,7 +13,7 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.plugins import require_package
 from socratic_bench.providers.registry import is_imported
 from socratic_bench.results import formats
-from socratic_bench.results.experiment_choice import NoScores, ResultStore, find_experiment
+from socratic_bench.results.experiment_choice import CostedStore, NoScores, find_experiment
 from socratic_bench.results.experiment_status import model_failures
 from socratic_bench.results.fidelity.fidelity import (
     FIDELITY,
@@ -73,7 +73,7 @@ def _environment() -> Environment:
 
 
 async def report_page(
-    store: ResultStore, wanted: str, profile: str | None = None, authors: Sequence[str] = ()
+    store: CostedStore, wanted: str, profile: str | None = None, authors: Sequence[str] = ()
 ) -> str:
     """Return one self-contained HTML page about an experiment; `wanted` as in `find_experiment`.
 
@@ -114,7 +114,7 @@ async def report_page(
 
 
 async def _fidelity(
-    store: ResultStore, experiment: Experiment, profile: str | None
+    store: CostedStore, experiment: Experiment, profile: str | None
 ) -> FidelityTable | None:
     """Return the turns kept of an experiment under pressure, by a profile that counts breaks.
 

@@ -180,7 +180,7 @@ class Server:
         return self.accounts.get(ALL, (id_,)) or Account()
 
     def put_account(self, id_: str, account: Account) -> None:
-        if self.registered(id_) is not None:  # others have no budget
+        if self.registered(id_) is not None or account.reused:  # others have no budget
             self.accounts.put(ALL, (id_,), account)
 
     def holders(self) -> dict[str, Owner]:
@@ -468,7 +468,9 @@ class SketchStore(Store):
             for id_ in experiment_ids:
                 if (own := server.accounts.get(ALL, (id_,))) is not None:
                     flying = sum(each.in_flight(owners, now) for each in server.calls.values(id_))
-                    spending[id_] = Spending(own.budget, own.committed, flying, own.exhausted)
+                    spending[id_] = Spending(
+                        own.budget, own.committed, flying, own.exhausted, own.paid, own.reused
+                    )
         return spending
 
     async def exhaust(self, experiment_id: str, reserve: int) -> None:
@@ -709,7 +711,7 @@ def _settle(server: Server, lease: LeaseKey, cost: int | None, *, begun: bool = 
     if (reserved := calls.reserved_under(lease_id)) is None:
         return False
     if cost is not None:
-        account.commit(cost - reserved, id_)
+        account.pay(cost, id_, reserved=reserved)
     calls.end(lease_id, begun=begun)
     server.put_account(id_, account)
     server.calls.put(id_, (run_id, turn), calls)
@@ -726,7 +728,8 @@ def _record(server: Server, response: Response, lease_id: str | None) -> Respons
         lease = LeaseKey(id_, run_id, turn, lease_id or "")
         if not _settle(server, lease, charged) and not is_stored:
             account = server.account(id_)
-            account.commit(charged or 0, id_)
+            account.pay(charged or 0, id_)
+            account.reused += response.reused_nanodollars
             server.put_account(id_, account)
     if is_stored:
         try:

@@ -57,7 +57,7 @@ async def test_a_text_is_graded_once_across_repeats_restarts_and_experiments(ben
     first = await bench.run()
     texts = len(set(model.asked))
     assert (len(model.asked), first["model_calls"]) == (texts, 60 + texts)
-    assert first["spending"]["spent_usd"] == pytest.approx(texts * COST)
+    assert first["spending"]["paid_usd"] == pytest.approx(texts * COST)
     assert (await bench.run())["model_calls"] == 0
 
     more = await bench.run(repeats=3)

@@ -46,7 +46,7 @@ async def test_a_dollar_stops_two_runners_and_more_money_lets_them_go_on(
         status = json.loads(
             (await asyncio.to_thread(terminal.run, "status", experiment_id, "--json")).stdout
         )
-        assert 0.98 < status["spending"]["spent_usd"] <= 1.00
+        assert 0.98 < status["spending"]["paid_usd"] <= 1.00
         assert 0 < status["done"] < status["planned"]
         assert status["failed"] == 0
         handled = [

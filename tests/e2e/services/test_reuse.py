@@ -51,7 +51,7 @@ async def test_one_more_repeat_and_one_more_model_are_all_that_is_asked_and_paid
         shop = Shop(Terminal(tmp_path), model.address)
         first, said = await shop.run()
         assert "4 runs: 4 new (6 calls: likely $" in said
-        assert (first["model_calls"], first["spending"]["spent_usd"]) == (
+        assert (first["model_calls"], first["spending"]["paid_usd"]) == (
             6,
             pytest.approx(6 * COST),
         )
@@ -59,7 +59,7 @@ async def test_one_more_repeat_and_one_more_model_are_all_that_is_asked_and_paid
         second, said = await shop.run(repeats=3)
         assert "6 runs: 4 reused (already paid: $0.00068), 2 new (3 calls" in said
         assert (second["model_calls"], second["reused"], second["done"]) == (3, 4, 6)
-        assert second["spending"]["spent_usd"] == pytest.approx(3 * COST)
+        assert second["spending"]["paid_usd"] == pytest.approx(3 * COST)
         assert first["experiment_id"] != second["experiment_id"]
 
         third, _ = await shop.run(repeats=3, models=("a", "b"))

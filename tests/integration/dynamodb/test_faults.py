@@ -123,7 +123,7 @@ async def test_money_and_calls_are_exact_through_every_fault(
     spending = await until_done(lambda: stores[1].spending(id_))
     calls = await until_done(lambda: stores[2].calls(id_))
     assert calls == CallCount(calls=granted, turns=granted)
-    assert spending == Spending(400, answered * 7, 0, exhausted=False)
+    assert spending == Spending(400, answered * 7, 0, False, answered * 7)
     found = await until_done(lambda: stores[0].responses([run.run_id for run in runs]))
     assert len(found) == answered
     assert gateway.faults.total() > 10

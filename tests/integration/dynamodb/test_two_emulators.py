@@ -63,7 +63,7 @@ async def test_an_experiment_lives_and_goes(store: DynamoDBStore) -> None:
     for _ in range(2):
         await store.end_calls([CallEnd(claims[0].key, billed=False)])
         await store.record([a_response(run, cost=7) for run in runs[1:3]], ["a", "a"])
-    assert await store.spending(id_) == Spending(100, 14, 0, exhausted=False)
+    assert await store.spending(id_) == Spending(100, 14, 0, exhausted=False, paid=14)
     assert await store.calls(id_) == CallCount(calls=3, turns=3)
     assert await store.take_leases(claims[1:2], "b") == [ANSWERED]
 

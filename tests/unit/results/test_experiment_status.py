@@ -107,19 +107,25 @@ def test_an_experiment_is_not_complete_before_the_store_says_so():
     assert (status.state, status.left) == (State.RUNNING, 0)
 
 
-def test_what_is_reserved_for_calls_under_way_is_told_apart_from_what_was_spent():
-    spending = Spending(
-        budget=2_000_000_000, committed=750_000_001, in_flight=250_000_000, exhausted=False
-    )
+def test_what_was_paid_may_have_been_paid_is_under_way_and_was_reused_is_told_apart():
+    spending = Spending(2_000_000_000, 750_000_001, 250_000_000, False, 190_000_000, 580_000_000)
     figures = SpendingFigures.of(
         spending, has_prices=priced(PLANNED, PRICE, None).manifest.has_prices
     )
-    assert (figures.budget_usd, figures.spent_usd, figures.in_flight_usd) == (2, 0.500000001, 0.25)
+    assert (figures.paid_usd, figures.possibly_paid_usd) == (0.19, 0.310000001)
+    assert (figures.budget_usd, figures.in_flight_usd, figures.reused_usd) == (2, 0.25, 0.58)
+    assert figures.told == (
+        "paid $0.1900, up to $0.3100 more for calls of unknown cost, up to $0.2500 more for calls "
+        "in flight; $0.5800 reused"
+    )
+    two = SpendingFigures.of(spending, spending, has_prices=True)
+    assert (two.budget_usd, two.paid_usd, two.reused_usd) == (None, 0.38, 1.16)
 
 
 def test_without_any_price_what_was_spent_is_unknown_and_not_zero():
     figures = SpendingFigures.of(NOTHING_SPENT, has_prices=PLANNED.manifest.has_prices)
-    assert (figures.budget_usd, figures.spent_usd, figures.in_flight_usd) == (None, None, None)
+    assert (figures.paid_usd, figures.possibly_paid_usd, figures.in_flight_usd) == (None,) * 3
+    assert (figures.budget_usd, figures.reused_usd, figures.is_known) == (None, 0, False)
 
 
 async def test_registering_again_puts_the_deadline_off_and_keeps_the_id(store):

@@ -252,7 +252,8 @@ def _report(done: Outcome, store_url: str) -> int:
         )
     unfinished = progress.planned - progress.done
     say(
-        f"{how_far(progress)}, {counted(result.calls, 'call')} made. "
+        f"{how_far(progress)}, {counted(result.calls, 'call')} made"
+        f"{f', {spending.told}' if spending.is_known else ''}. "
         f"Results: {shown_address(store_url)}"
     )
     if unfinished and not result.state.calls_may_begin:
@@ -261,7 +262,7 @@ def _report(done: Outcome, store_url: str) -> int:
     elif unfinished and spending.exhausted:
         say(
             f"The budget of {dollars(spending.budget_usd or 0)} is too small for the next call: "
-            f"{dollars(spending.spent_usd or 0)} of it is spent, {_are_left(unfinished)}. "
+            f"{spending.told}. {_are_left(unfinished)}. "
             "Raise `budget` in the configuration, and the same command continues."
         )
     elif result.stopped or unfinished:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 from rich.console import Group, RenderableType
 from rich.live import Live
@@ -19,11 +19,10 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import InvalidInput
 from socratic_bench.ports.stores.experiments import Progress as ExperimentProgress
-from socratic_bench.ports.stores.leases import Leases
 from socratic_bench.results.costs import SpendingFigures
-from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.experiment_choice import CostedStore
 from socratic_bench.results.experiment_status import waiting_in_batches
-from socratic_bench.results.formats import dollars, figure
+from socratic_bench.results.formats import figure
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
 from socratic_cli.display.leaderboard import growing_table
 from socratic_cli.display.terminal import counted, excerpt, how_far, say, standard_error
@@ -45,17 +44,13 @@ MODELS_NAMED: Final = 5
 """The most models that a line names, of the first ones and of the failing ones."""
 
 
-class ProgressStore(Leases, ResultStore, Protocol):
-    """The roles of the store that the display asks."""
-
-
 class ProgressDisplay:
     """Follows one experiment on standard error."""
 
     def __init__(
         self,
         experiment: Experiment,
-        store: ProgressStore,
+        store: CostedStore,
         find_troubles: Callable[[], Awaitable[Sequence[Trouble]]] | None = None,
     ) -> None:
         """`find_troubles` returns the failing models; without it the store is asked."""
@@ -133,10 +128,9 @@ class ProgressDisplay:
         experiment_id = self._experiment.experiment_id
         calls = (await self._store.calls(experiment_id)).calls
         spending = await self._store.spending(experiment_id)
-        spent = SpendingFigures.of(
-            spending, has_prices=self._experiment.manifest.has_prices
-        ).spent_usd
-        parts = (how_far(progress), counted(calls, "call"), "" if spent is None else dollars(spent))
+        cost = SpendingFigures.of(spending, has_prices=self._experiment.manifest.has_prices)
+        told = cost.told if cost.is_known else ""
+        parts = (how_far(progress), counted(calls, "call"), told)
         line = ", ".join(filter(None, parts))
         batches = await waiting_in_batches(self._store, self._experiment)
         line = "; ".join((line, *(excerpt(each, 120) for each in batches[:MODELS_NAMED])))

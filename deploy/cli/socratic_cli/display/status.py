@@ -10,7 +10,7 @@ from rich.text import Text
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.results.costs import SpendingFigures
 from socratic_bench.results.experiment_status import ExperimentStatus, ModelProgress, State
-from socratic_bench.results.formats import MISSING, cost, dollars, moment
+from socratic_bench.results.formats import cost, dollars, moment
 from socratic_bench.results.pending import PendingRun, WaitsFor
 from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.terminal import excerpt, name_of
@@ -87,21 +87,18 @@ def status_table(status: ExperimentStatus, stop: str | None = None) -> Table:
         ("failed", str(status.failed)),
         ("left", str(status.left)),
         ("repeats", stop or ""),
-        ("spent", _spent(status.spending)),
+        ("cost", _cost(status.spending)),
     ):
         if value:
             table.add_row(name, value)
     return table
 
 
-def _spent(spending: SpendingFigures) -> str:
-    """Return the spending and the budget; empty without a price and a budget."""
-    spent, budget, in_flight = spending.spent_usd, spending.budget_usd, spending.in_flight_usd
-    if spent is None:
-        return "" if budget is None else f"{MISSING} of {dollars(budget)}"
-    cap = "" if budget is None else f" of {dollars(budget)}"
-    besides = f", and {dollars(in_flight)} at most in flight" if in_flight else ""
-    return f"{dollars(spent)}{cap}{besides}"
+def _cost(spending: SpendingFigures) -> str:
+    """Return the cost and the budget; empty without a price and a budget."""
+    if spending.budget_usd is None:
+        return spending.told if spending.is_known else ""
+    return f"{spending.told}; budget {dollars(spending.budget_usd)}"
 
 
 def models_table(models: Sequence[ModelProgress]) -> FittingTable:

@@ -25,7 +25,7 @@ from socratic_api.routes.query import (
 from socratic_bench.errors import InvalidInput
 from socratic_bench.results.cache.pools import KnownPools
 from socratic_bench.results.costs import CostAnalysis, cost_analysis
-from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.experiment_choice import CostedStore
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
 from socratic_bench.results.leaderboard.text_formats import comparison_csv
 
@@ -44,7 +44,7 @@ FORMAT: Final = QueryParameter(
 
 
 def leaderboard_endpoints(
-    store: ResultStore,
+    store: CostedStore,
     ready: ReadyBytes,
     known: KnownPools,
     streams: Streams,
@@ -122,7 +122,7 @@ COST_KEY = "cost-analysis "
 """The cache key of the costs; what is asked for follows, if anything."""
 
 
-def cost_endpoints(store: ResultStore, ready: ReadyBytes, known: KnownPools) -> list[ApiEndpoint]:
+def cost_endpoints(store: CostedStore, ready: ReadyBytes, known: KnownPools) -> list[ApiEndpoint]:
     """Return the endpoint of the costs, encoded once for each revision of the store."""
 
     async def analyse_costs(request: Request) -> Response:
@@ -140,8 +140,8 @@ def cost_endpoints(store: ResultStore, ready: ReadyBytes, known: KnownPools) -> 
             "What each model took and cost, the most expensive first",
             CostAnalysis,
             description="In USD. Unknown is null and never zero; where `cost_known` is below 1, "
-            "the costs beside it are what was paid at least. What `/api/experiments` says was "
-            "spent includes calls that failed and may have been paid for.",
+            "the costs beside it are a lower bound. `spending` is that of the experiments as a "
+            "whole, as `/api/experiments` has it: paid, possibly paid for failed calls, reused.",
             parameters=(EXPERIMENT, PROFILE, *FILTERS),
             problems=PROBLEMS,
             ready=partial(ready.fresh, COST_KEY),

@@ -38,7 +38,7 @@ from socratic_bench.errors import InvalidInput, UnknownExperiment
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.results.cache.pools import KnownPools
 from socratic_bench.results.cache.scores import KnownScores
-from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.experiment_choice import CostedStore
 from socratic_bench.results.fidelity.fidelity import FIDELITY
 from socratic_bench.results.filters import written_time
 from socratic_bench.results.leaderboard.figures import ModelFigures
@@ -128,7 +128,7 @@ class WeeklyComparison(BaseModel):
 
 
 def ranking_endpoints(
-    store: ResultStore, ready: ReadyBytes, known: KnownPools
+    store: CostedStore, ready: ReadyBytes, known: KnownPools
 ) -> list[ApiEndpoint]:
     """Return both endpoints, encoded once for each revision of the store."""
 
@@ -186,7 +186,7 @@ def ranking_endpoints(
     ]
 
 
-async def _weekly(store: ResultStore, results: Results) -> WeeklyComparison:
+async def _weekly(store: CostedStore, results: Results) -> WeeklyComparison:
     weeks = await _weeks(store)
     wanted = results.experiment or next(iter(weeks), None)
     if wanted not in weeks:

@@ -80,6 +80,21 @@ class Spending:
     """Whether the runner gave a call up because the budget did not suffice, and no submit has
     raised or removed the budget since."""
 
+    paid: int = 0
+    """The part of `committed` that is the known costs of calls."""
+
+    reused: int = 0
+    """The known costs of adopted responses, which another experiment paid: no part of
+    `committed`."""
+
+    @property
+    def possibly_paid(self) -> int:
+        """The most that the ended calls of unknown cost can have cost.
+
+        A version that did not count `paid` leaves all it settled here.
+        """
+        return max(0, self.committed - self.in_flight - self.paid)
+
 
 @dataclass(frozen=True, slots=True)
 class CallCount:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.results.compare.model_difference import ModelDifference, ScenarioPair, Side
-from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.experiment_choice import CostedStore
 from socratic_bench.results.leaderboard.answer_sentences import days
 from socratic_bench.results.leaderboard.figures import ModelFigures
 from socratic_bench.results.transcripts import transcripts, worst_first
@@ -109,7 +109,7 @@ LONGEST: Final = 600
 """Characters of a text that are kept."""
 
 
-class GateStore(ResultStore, Responses, Protocol):
+class GateStore(CostedStore, Responses, Protocol):
     """Experiments, their cells, and the texts of the answers."""
 
 

@@ -14,7 +14,8 @@ from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.providers.registry import is_imported
 from socratic_bench.results.cache.pools import KnownPools
-from socratic_bench.results.experiment_choice import ResultStore, with_weighted
+from socratic_bench.results.costs import SpendingFigures, spending_figures
+from socratic_bench.results.experiment_choice import CostedStore, with_weighted
 from socratic_bench.results.filters import EVERYTHING, Filters
 from socratic_bench.results.formats import printable
 from socratic_bench.results.leaderboard import answer_sentences
@@ -300,6 +301,9 @@ class ModelComparison(BaseModel):
     filtered: Filtered | None = Field(default=None, exclude_if=lambda each: each is None)
     """The filters; left out without one."""
 
+    spending: SpendingFigures
+    """What the experiments of the table cost as a whole, whatever the filters hide."""
+
     note: str | None
     """All cautions for comparisons in one text; null without one."""
 
@@ -316,12 +320,14 @@ class ModelComparison(BaseModel):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """The filters and the notes, for a table that stands alone."""
-        return self.notes if self.filtered is None else (self.filtered.told, *self.notes)
+        """The cost, the filters and the notes, for a table that stands alone."""
+        of = f" of {many} experiments" if (many := len(self.experiments)) > 1 else ""
+        told = (f"Cost{of}: {self.spending.told}.",) if self.spending.is_known else ()
+        return (*told, *((self.filtered.told,) if self.filtered else ()), *self.notes)
 
 
 async def model_comparison(
-    store: ResultStore,
+    store: CostedStore,
     experiment: str | None = None,
     profile: str | None = None,
     filters: Filters = EVERYTHING,
@@ -337,7 +343,9 @@ async def model_comparison(
     selected = await select(store, experiment, profile, filters, known)
     baseline = await table_baseline(store, selected)
     profiles = await _profiles(store, selected)
-    return await asyncio.to_thread(_compare, selected, baseline, profiles)
+    board = await asyncio.to_thread(selected.leaderboard)
+    spending = await spending_figures(store, board.experiments)
+    return await asyncio.to_thread(_compare, selected, board, baseline, profiles, spending)
 
 
 async def _profiles(store: Aggregates, selected: Selection) -> tuple[str, ...]:
@@ -352,9 +360,12 @@ async def _profiles(store: Aggregates, selected: Selection) -> tuple[str, ...]:
 
 
 def _compare(
-    selected: Selection, baseline: Baseline | None, profiles: tuple[str, ...]
+    selected: Selection,
+    board: Leaderboard,
+    baseline: Baseline | None,
+    profiles: tuple[str, ...],
+    spending: SpendingFigures,
 ) -> ModelComparison:
-    board = selected.leaderboard()
     # D-417: the first of some hidden models wins nothing.
     winner = None if selected.filters.models else board.winner
     mixed = len(board.conditions) > 1
@@ -384,6 +395,7 @@ def _compare(
         ),
         mixed_conditions=mixed,
         filtered=Filtered.of(selected.filters, board) if selected.filters else None,
+        spending=spending,
         note=" ".join(notes) or None,
         notes=notes,
     )

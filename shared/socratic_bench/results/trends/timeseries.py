@@ -25,7 +25,7 @@ from socratic_bench.results.cache.scores import (
     model_scores,
     read_scores,
 )
-from socratic_bench.results.experiment_choice import ResultStore, cells_under, scored_by
+from socratic_bench.results.experiment_choice import CostedStore, cells_under, scored_by
 from socratic_bench.results.fidelity.fidelity import (
     FIDELITY,
     require_breaks,
@@ -185,7 +185,7 @@ class Timeseries(BaseModel):
     """The version of Socratic Bench that made the answer."""
 
 
-class TimelineStore(ResultStore, Responses, Protocol):
+class TimelineStore(CostedStore, Responses, Protocol):
     """Experiments, cells and responses: the latter name the versions of a model."""
 
 
@@ -269,7 +269,7 @@ def _id_called(model: str, experiments: Sequence[ExperimentOutline]) -> str:
 
 
 async def _known_figures(
-    store: ResultStore, experiments: Sequence[ExperimentOutline], profile: str | None
+    store: CostedStore, experiments: Sequence[ExperimentOutline], profile: str | None
 ) -> KnownFigures:
     """Return what a series of these experiments can show."""
     several = [

@@ -128,6 +128,9 @@ class Books:
     kept: int = 0
     """The spent money, including possible bills."""
 
+    paid: int = 0
+    """The part of it that is known."""
+
     answered: set[str] = field(default_factory=set)
     """By run."""
 
@@ -148,7 +151,7 @@ class Books:
     def spending(self) -> Spending:
         open_ = [self._open(run_id) for run_id in self.holding]
         in_flight = sum(lease.reserve for lease in open_ if lease and self._holds(lease))
-        return Spending(self.budget, self.committed, in_flight, exhausted=False)
+        return Spending(self.budget, self.committed, in_flight, False, self.paid)
 
     @property
     def count(self) -> CallCount:
@@ -190,6 +193,8 @@ class Books:
             self.kept += lease.reserve if cost is None else cost
         elif run_id not in self.answered:
             self.kept += cost or 0
+        if lease or run_id not in self.answered:
+            self.paid += cost or 0
         self.answered.add(run_id)
 
     def end(self, key: LeaseKey, *, billed: bool) -> None:

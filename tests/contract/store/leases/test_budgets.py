@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -59,7 +60,21 @@ async def _give_back(store: Store, runs: Sequence[Run], lease_id: str = "a1") ->
 
 
 async def _spending(store: Store, run: Run) -> Spending:
-    return await store.spending(run.experiment_id)
+    return replace(await store.spending(run.experiment_id), paid=0)
+
+
+async def test_known_costs_and_those_of_adopted_answers_are_counted_apart(
+    store: Store, runs: list[Run]
+) -> None:
+    await _take(store, runs[:3], [30, 30, 30])
+    await store.record([a_response(runs[0], cost=11)], ["a1"])
+    await _end(store, runs[1:2], billed=True)
+    copy = a_response(runs[3], cost=7).model_copy(update={"adopted_from": "run-earlier"})
+    for _ in range(2):
+        await record_unleased(store, [copy])
+    spending = await store.spending(runs[0].experiment_id)
+    assert (spending.paid, spending.possibly_paid, spending.reused) == (11, 30, 7)
+    assert (spending.committed, spending.in_flight) == (71, 30)
 
 
 async def test_an_experiment_begins_with_its_budget_and_nothing_committed(

@@ -212,10 +212,10 @@ async def test_a_frozen_owner_begins_nothing_and_its_reply_counts_to_the_last_na
     assert await store.spending(ID) == Spending(100, 70, 40, exhausted=False)
     late = a_response(run, "late", cost=11)
     assert await store.record([late], ["a1"]) == [late]
-    assert await store.spending(ID) == Spending(100, 51, 40, exhausted=False)
+    assert await store.spending(ID) == Spending(100, 51, 40, exhausted=False, paid=11)
     repeated = a_response(run, "repeated", cost=7)
     assert await other_store.record([repeated], ["b1"]) == [late]
-    assert await store.spending(ID) == Spending(100, 18, 0, exhausted=False)
+    assert await store.spending(ID) == Spending(100, 18, 0, exhausted=False, paid=18)
     assert await store.calls(ID) == CallCount(calls=2, turns=1)
 
 

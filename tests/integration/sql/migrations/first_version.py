@@ -72,7 +72,7 @@ async def assert_it_goes_on(store: Store) -> None:
     `old` took its leases long ago, by the clock of the store.
     """
     id_ = EXPERIMENT.experiment_id
-    assert await store.spending(id_) == Spending(None, 0, 0, exhausted=False)
+    assert await store.spending(id_) == Spending(None, 0, 0, exhausted=False, paid=5)
     assert await store.calls(id_) == CallCount(calls=2, turns=2)
     assert (await store.register(EXPERIMENT)).manifest == EXPERIMENT.manifest
     claims = [claim_of(run, "new", 30) for run in (ANSWERED, HELD, FREE)]
@@ -82,6 +82,6 @@ async def assert_it_goes_on(store: Store) -> None:
         LeaseAnswer.OVER_BUDGET,
     ]
     await store.record([a_response(HELD, cost=20)], ["new"])
-    assert await store.spending(id_) == Spending(50, 20, 0, exhausted=False)
+    assert await store.spending(id_) == Spending(50, 20, 0, exhausted=False, paid=25)
     stored = await store.unscored_responses(id_, 10)
     assert {response.run for response in stored} == {ANSWERED, HELD}

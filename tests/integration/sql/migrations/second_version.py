@@ -85,7 +85,7 @@ async def _do(backend: Backend, work: Callable[[Connection], None]) -> None:
 
 async def assert_it_goes_on(store: Store, backend: Backend, clock: StoppedClock) -> None:
     """Assert that all rows are there and that leases keep their durations and reservations."""
-    assert await store.spending(ID) == Spending(100, 75, 30, exhausted=False)
+    assert await store.spending(ID) == Spending(100, 75, 30, exhausted=False, paid=5)
     assert await store.calls(ID) == CallCount(calls=3, turns=3)
     assert [response.run for response in await store.unscored_responses(ID, 10)] == [ANSWERED]
     [running] = await store.running()
@@ -107,13 +107,13 @@ async def _new_runners_go_on(store: Store, clock: StoppedClock) -> None:
         LeaseAnswer.OVER_BUDGET,
     ]
     await store.record([a_response(RUN_OUT, cost=1)], ["new"])
-    assert await store.spending(ID) == Spending(100, 76, 30, exhausted=False)
+    assert await store.spending(ID) == Spending(100, 76, 30, exhausted=False, paid=6)
     clock.pass_by(61)
     assert list(await store.take_leases([claim_of(HELD, "new", 20)], "new")) == [
         LeaseAnswer.GRANTED
     ]
     await store.record([a_response(HELD, cost=1)], ["new"])
-    assert await store.spending(ID) == Spending(100, 77, 0, exhausted=False)
+    assert await store.spending(ID) == Spending(100, 77, 0, exhausted=False, paid=7)
 
 
 async def _old_runners_go_on(store: Store, backend: Backend) -> None:

@@ -141,22 +141,27 @@ def test_what_was_spent_stands_beside_the_budget_and_what_is_in_flight(prompt):
     in_flight(prompt, experiment, spent=12_300_000, reserved=500_000_000)
     done = prompt.run("status", "exp")
     assert done.code == 0
-    [line] = [line for line in done.out.splitlines() if line.startswith("spent")]
-    assert " ".join(line.split()) == "spent $0.0123 of $2.50, and $0.5000 at most in flight"
+    [line] = [line for line in done.out.splitlines() if line.startswith("cost")]
+    assert " ".join(line.split()) == (
+        "cost paid $0.0123, up to $0.5000 more for calls in flight; budget $2.50"
+    )
     assert prompt.run("status", "exp", "--json").json["spending"] == {
         "budget_usd": 2.5,
-        "spent_usd": 0.0123,
+        "paid_usd": 0.0123,
+        "possibly_paid_usd": 0.0,
         "in_flight_usd": 0.5,
+        "reused_usd": 0.0,
         "exhausted": False,
+        "told": "paid $0.0123, up to $0.5000 more for calls in flight",
     }
 
 
 def test_without_a_price_nothing_is_said_of_money(prompt):
     registered(prompt, an_experiment(created_at=JUST_NOW), answered=1)
     done = prompt.run("status", "exp")
-    assert "spent" not in done.out
+    assert "cost" not in done.out
     assert "$" not in done.out
-    assert prompt.run("status", "exp", "--json").json["spending"]["spent_usd"] is None
+    assert prompt.run("status", "exp", "--json").json["spending"]["paid_usd"] is None
 
 
 def test_each_model_has_its_cost_and_what_its_runs_failed_for(prompt):

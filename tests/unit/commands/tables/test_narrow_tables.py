@@ -15,6 +15,7 @@ from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.events.codec import Message
 from socratic_bench.planning.estimate import estimate
 from socratic_bench.ports.broker import DeadLetter
+from socratic_bench.ports.stores.leases import Spending
 from socratic_bench.results.costs import SpendingFigures
 from socratic_bench.results.experiment_status import ExperimentStatus, ModelProgress, State
 from socratic_bench.results.pending import PendingRun, WaitsFor
@@ -66,7 +67,7 @@ def experiment_like(name, occasion, state, counts):
         failed=failed,
         left=0,
         state=state,
-        spending=SpendingFigures(budget_usd=2, spent_usd=1, in_flight_usd=0.5, exhausted=False),
+        spending=SpendingFigures.of(Spending(2, 2, 1, exhausted=False), has_prices=True),
     )
 
 

@@ -18,7 +18,7 @@ from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.results.cache import pools
 from socratic_bench.results.cache.pools import KnownPools
-from socratic_bench.results.experiment_choice import ResultStore
+from socratic_bench.results.experiment_choice import CostedStore
 from socratic_bench.results.filters import Filters
 from socratic_bench.results.leaderboard.leaderboard import model_comparison
 from tests.contract.store.facts import MONDAY, a_failure, a_score, an_experiment
@@ -123,7 +123,7 @@ async def test_only_cells_of_running_and_of_changed_experiments_are_read() -> No
 
     async def read() -> set[str]:
         watched.read.clear()
-        await model_comparison(cast("ResultStore", watched), "all", known=known)
+        await model_comparison(cast("CostedStore", watched), "all", known=known)
         return set(watched.read)
 
     for planned in (old, older, running):

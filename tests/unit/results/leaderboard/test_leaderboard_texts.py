@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from socratic_bench.errors import InvalidInput
+from socratic_bench.results.costs import SpendingFigures
 from socratic_bench.results.leaderboard.figures import ModelFigures, VectorFigure
 from socratic_bench.results.leaderboard.leaderboard import ExperimentSummary, ModelComparison
 from socratic_bench.results.leaderboard.text_formats import comparison_latex, comparison_markdown
@@ -46,6 +47,7 @@ def comparison_of(*names: str) -> ModelComparison:
         baseline=None,
         left_out=(),
         mixed_conditions=False,
+        spending=SpendingFigures.of(has_prices=False),
         note=None,
         notes=(),
     )

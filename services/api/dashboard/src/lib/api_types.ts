@@ -93,6 +93,7 @@ export interface CostAnalysis {
   models: ModelCost[];
   total_cost_usd: number | null;
   cost_known: number | null;
+  spending: SpendingFigures;
   profile: string;
 }
 
@@ -438,6 +439,7 @@ export interface ModelComparison {
   prompts?: PromptEffect[];
   mixed_conditions: boolean;
   filtered?: Filtered | null;
+  spending: SpendingFigures;
   note: string | null;
   notes: string[];
   version?: string;
@@ -984,9 +986,12 @@ export interface Side {
 
 export interface SpendingFigures {
   budget_usd: number | null;
-  spent_usd: number | null;
+  paid_usd: number | null;
+  possibly_paid_usd: number | null;
   in_flight_usd: number | null;
+  reused_usd: number;
   exhausted: boolean;
+  told: string;
 }
 
 export type State = "complete" | "running" | "overdue" | "paused" | "cancelled" | "out_of_budget";

@@ -169,7 +169,7 @@ class ResearchPage {
   #showAll(comparison: ModelComparison): void {
     showSummary(comparison);
     showFinding(comparison);
-    sayEach(byId("note"), comparison.notes);
+    sayEach(byId("note"), [...total(comparison), ...comparison.notes]);
     this.#filters.show(this.#view.filters, comparison);
     showProgress(comparison.experiments, this.#states);
     showProfiles(comparison.profile, comparison.profiles);
@@ -263,6 +263,13 @@ class ResearchPage {
     }
     for (const id of ["finding", "provenance"]) say(byId(id), "");
   }
+}
+
+/** What the experiments of the table cost as a whole; nothing where no price is known. */
+function total({ spending, experiments }: ModelComparison): string[] {
+  if (spending.paid_usd === null && !spending.reused_usd) return [];
+  const many = experiments.length > 1 ? ` of ${experiments.length} experiments` : "";
+  return [`Cost${many}: ${spending.told}.`];
 }
 
 new ResearchPage().start();

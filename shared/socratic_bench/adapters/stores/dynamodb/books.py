@@ -60,6 +60,8 @@ def account_of_item(item: Item | None) -> StoredAccount:
         exhausted=bool(item.get("exhausted", False)),
         calls=int(item.get("calls", 0)),
         turns=int(item.get("turns", 0)),
+        paid=int(item.get("paid", 0)),
+        reused=int(item.get("reused", 0)),
     )
 
 
@@ -72,7 +74,7 @@ class Books:
         self.experiment_id = experiment_id
         self.account = account
         self.turns = turns
-        self._committed_before = account.committed
+        self._before = _money(account)
         self._calls = 0
         self._turns = 0
         self._reserved = 0
@@ -88,10 +90,11 @@ class Books:
         self.account.commit(nanodollars, self.experiment_id)
 
     @property
-    def _committed(self) -> int:
-        """The growth of the committed money."""
-        account = self.account
-        return account.committed - self._committed_before if account.is_registered else 0
+    def _growth(self) -> dict[str, int]:
+        """The growth of the money; an experiment adopts responses before it is registered."""
+        kept = _money(self.account)
+        names = kept if self.account.is_registered else ("reused",)
+        return {name: kept[name] - self._before[name] for name in names}
 
     def lease(
         self, turn: StoredTurn, lease: LeaseKey, owner: str, until: int, reserve: int
@@ -115,7 +118,7 @@ class Books:
         if (reserved := turn.calls.reserved_under(lease.lease_id)) is None:
             return False
         if cost is not None:
-            self.commit(cost - reserved)
+            self.account.pay(cost, self.experiment_id, reserved=reserved)
         turn.calls.end(lease.lease_id, begun=begun)
         turn.is_changed = True
         if not begun:
@@ -141,7 +144,7 @@ class Books:
 
     @property
     def touches_account(self) -> bool:
-        return self._has_new_lease or any((self._committed, self._calls, self._turns))
+        return self._has_new_lease or any((*self._growth.values(), self._calls, self._turns))
 
     def write_to(self, transaction: WriteTransaction) -> None:
         """Add the changed turns and the account."""
@@ -158,10 +161,14 @@ class Books:
         values: dict[str, Value] = {"calls": self._calls, "turns": self._turns}
         updates = ["#calls :calls", "#turns :turns"]
         if account.state is not None:
-            values |= {"state": str(account.state), "committed": self._committed}
-            updates.append("#committed :committed")
+            values["state"] = str(account.state)
+        values |= self._growth
+        updates += [f"#{name} :{name}" for name in self._growth]
         if self._reserved and account.budget is not None:
-            values |= {"budget": account.budget, "room": account.budget - self._committed}
+            values |= {
+                "budget": account.budget,
+                "room": account.budget - self._growth.get("committed", 0),
+            }
             conditions.append("#budget = :budget AND #committed <= :room")
         elif self._reserved:
             conditions.append("attribute_not_exists(#budget)")
@@ -171,6 +178,10 @@ class Books:
             " AND ".join(conditions),
             values,
         )
+
+
+def _money(account: Account) -> dict[str, int]:
+    return {"committed": account.committed, "paid": account.paid, "reused": account.reused}
 
 
 TURNS_AT_ONCE: Final = 48

@@ -302,6 +302,8 @@ class DynamoDBLeases(DynamoDBRole):
                 # Calls begin and end between the reading of the account and that of their turns.
                 min(in_flight.get(id_, 0), account.committed),
                 account.exhausted,
+                account.paid,
+                account.reused,
             )
             for id_, account in accounts.items()
             if account.is_registered

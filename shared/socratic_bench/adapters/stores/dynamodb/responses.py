@@ -134,7 +134,8 @@ def _record(books: Books, reply: LeasedReply, record: StoredRecord) -> bool:
     if lease_id is not None or charged is not None:
         lease = LeaseKey(books.experiment_id, *reply.turn, lease_id or "")
         if not books.settle(lease, charged) and is_new:
-            books.commit(charged or 0)
+            books.account.pay(charged or 0, books.experiment_id)
+            books.account.reused += response.reused_nanodollars
     if is_new:
         turn.answer(record.record, record.body, response.profile, is_last=response.last_turn)
     return is_new

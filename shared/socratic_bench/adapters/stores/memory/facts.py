@@ -88,7 +88,11 @@ def _record(state: StoreState, response: Response, lease_id: str | None) -> Resp
     if lease_id is not None or charged is not None:
         lease = LeaseKey(run.experiment_id, *turn, lease_id or "")
         if not settle(state, lease, charged) and stored is None:
-            state.account_of(run.experiment_id).commit(charged or 0, run.experiment_id)
+            account = state.account_of(run.experiment_id)
+            if response.reused_nanodollars:  # adopted before the experiment is registered
+                account = state.accounts.setdefault(run.experiment_id, account)
+            account.pay(charged or 0, run.experiment_id)
+            account.reused += response.reused_nanodollars
     if stored is not None:
         return _copy(stored)
     state.facts_to_change(run.experiment_id).calls.setdefault(turn, TurnCalls())

@@ -133,7 +133,12 @@ class MemoryLeases(MemoryRole):
                     calls = state.facts_of(id_).calls.values()
                     in_flight = sum(each.in_flight(state.owners, now) for each in calls)
                     spending[id_] = Spending(
-                        account.budget, account.committed, in_flight, account.exhausted
+                        account.budget,
+                        account.committed,
+                        in_flight,
+                        account.exhausted,
+                        account.paid,
+                        account.reused,
                     )
         return spending
 
@@ -189,7 +194,7 @@ def settle(state: StoreState, lease: LeaseKey, cost: int | None, *, begun: bool 
         return False
     if cost is not None:
         account = state.account_of(lease.experiment_id)
-        account.commit(cost - reserved, lease.experiment_id)
+        account.pay(cost, lease.experiment_id, reserved=reserved)
     calls.end(lease.lease_id, begun=begun)
     return True
 

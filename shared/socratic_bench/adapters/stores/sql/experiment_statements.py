@@ -63,6 +63,8 @@ def row_of_spending(experiment: Experiment) -> Row:
         "budget": None if budget is None else nanodollars(budget),
         "committed": 0,
         "exhausted": False,
+        "paid": 0,
+        "reused": 0,
     }
 
 

@@ -319,8 +319,8 @@ class SqlLeases(SqlRole):
                 rows = await transaction.execute(
                     self._statements.leases.spendings, {"experiment_ids": chunk, **times}
                 )
-                for experiment_id, budget, committed, in_flight, exhausted in rows:
-                    found = Spending(budget, committed, int(in_flight), exhausted)
+                for experiment_id, budget, committed, in_flight, *others in rows:
+                    found = Spending(budget, committed, int(in_flight), *others)
                     spending[experiment_id] = found
         return spending
 

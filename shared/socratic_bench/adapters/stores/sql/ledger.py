@@ -58,13 +58,19 @@ SPENDINGS = select(
     .where(CALLS.c.leased_until >= _NOW, ~_OF_THE_DEAD)
     .scalar_subquery(),
     SPENDING.c.exhausted,
+    SPENDING.c.paid,
+    SPENDING.c.reused,
 )
-"""The experiment; budget, committed, in flight, exhausted. Takes `now` and `dead_before`."""
+"""The experiment, and the fields of its `Spending`. Takes `now` and `dead_before`."""
 
 ADD_COMMITTED = (
     update(SPENDING)
     .where(SPENDING.c.experiment_id == bindparam("at_experiment_id"))
-    .values(committed=SPENDING.c.committed + bindparam("more"))
+    .values(
+        committed=SPENDING.c.committed + bindparam("more"),
+        paid=SPENDING.c.paid + bindparam("more_paid"),
+        reused=SPENDING.c.reused + bindparam("more_reused"),
+    )
 )
 
 EXHAUST = (
@@ -113,6 +119,7 @@ class LeaseStatements:
         self.rows = dialect.rows
 
         self.spendings = SPENDINGS.where(dialect.among(SPENDING.c.experiment_id, "experiment_ids"))
+        self.open_spending = dialect.insert(SPENDING).on_conflict_do_nothing()
         self.take_spending = (
             select(SPENDING.c.experiment_id, SPENDING.c.budget, SPENDING.c.committed)
             .where(dialect.among(SPENDING.c.experiment_id, "experiment_ids"))
@@ -208,6 +215,17 @@ class Ledger:
         self._statements = statements
         self._accounts: dict[str, Account] = {}
         self._more: Counter[str] = Counter()
+        self._paid: Counter[str] = Counter()
+        self._reused: Counter[str] = Counter()
+
+    async def open(self, experiment_ids: Collection[str]) -> None:
+        """Make missing accounts, for responses that unregistered experiments adopt."""
+        if experiment_ids:
+            nothing = {"budget": None, "committed": 0, "exhausted": False, "paid": 0, "reused": 0}
+            rows = [{"experiment_id": each, **nothing} for each in sorted(experiment_ids)]
+            await self._transaction.execute(
+                self._statements.open_spending, self._statements.rows(rows)
+            )
 
     async def lock(self, experiment_ids: Collection[str]) -> dict[str, int | None]:
         """Lock the budgets of these experiments; returns the rest of each.
@@ -228,6 +246,12 @@ class Ledger:
         """Add to the committed money of a locked experiment."""
         self._more[experiment_id] += nanodollars
 
+    def pay(self, experiment_id: str, cost: int, *, reserved: int = 0, reused: int = 0) -> None:
+        """Replace a reservation of a locked experiment by its known cost; add a reused one."""
+        self.add(experiment_id, cost - reserved)
+        self._paid[experiment_id] += cost
+        self._reused[experiment_id] += reused
+
     async def settle(self, endings: Mapping[LeaseKey, Ending]) -> set[LeaseKey]:
         """End these leases; returns those that were open.
 
@@ -244,7 +268,7 @@ class Ledger:
             settled.add(lease)
             changed[call_of(lease)] = turn
             if cost is not None:
-                self.add(lease.experiment_id, cost - reserved)
+                self.pay(lease.experiment_id, cost, reserved=reserved)
         if changed:
             rows = [row_of_calls(key, changed[key]) for key in sorted(changed)]
             await self._transaction.execute(
@@ -265,8 +289,13 @@ class Ledger:
         for experiment_id, nanodollars in sorted(self._more.items()):
             account = self._accounts.get(experiment_id) or Account()
             account.commit(nanodollars, experiment_id)
-            if nanodollars:
-                parameters = {"at_experiment_id": experiment_id, "more": nanodollars}
+            more = (nanodollars, self._paid[experiment_id], self._reused[experiment_id])
+            if any(more):
+                names = ("more", "more_paid", "more_reused")
+                parameters = {
+                    "at_experiment_id": experiment_id,
+                    **dict(zip(names, more, strict=True)),
+                }
                 await self._transaction.execute(ADD_COMMITTED, parameters)
 
     async def _take_calls(self, keys: Collection[CallKey]) -> dict[CallKey, TurnCalls]:

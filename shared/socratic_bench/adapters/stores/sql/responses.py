@@ -75,6 +75,9 @@ class Recording:
                     leases[turn] = lease
         if not stored:
             return list(responses)
+        await self._ledger.open(
+            {each.run.experiment_id for each in stored.values() if each.reused_nanodollars}
+        )
         await self._ledger.lock(
             {lease.experiment_id for lease, end in endings.items() if end.cost is not None}
         )
@@ -98,7 +101,11 @@ class Recording:
         """Add the costs of responses without an open reservation."""
         await self._ledger.know({call_of(lease) for lease in responses})
         for lease, response in responses.items():
-            self._ledger.add(lease.experiment_id, response.charged_nanodollars or 0)
+            self._ledger.pay(
+                lease.experiment_id,
+                response.charged_nanodollars or 0,
+                reused=response.reused_nanodollars,
+            )
 
     async def _insert(self, responses: Mapping[TurnKey, Response]) -> set[TurnKey]:
         """Store the responses of turns without one; returns those turns."""

@@ -122,6 +122,8 @@ SPENDING = Table(
     Column("budget", BigInteger),
     Column("committed", BigInteger, nullable=False),
     Column("exhausted", Boolean, nullable=False),
+    Column("paid", BigInteger, nullable=False, server_default="0"),
+    Column("reused", BigInteger, nullable=False, server_default="0"),
     postgresql_with=REWRITTEN,
 )
 """A row for each experiment, which is the lock on its reservations too."""

@@ -74,7 +74,7 @@ function showFacts(detail: ExperimentDetail): void {
     fact("Plan", plan),
     fact("Begun", moment(detail.created_at)),
     ended ? fact("Complete", moment(ended)) : fact("Deadline", moment(detail.deadline_at)),
-    fact("Spent", spent(detail)),
+    fact("Cost", spent(detail)),
     fact("Scored by", detail.profile),
     ...(detail.notes ? [fact("Notes", element("bdi", {}, detail.notes))] : []),
     ...(detail.submitted ? [] : [fact("Carried out by", "socratic-bench run, on one machine")]),
@@ -82,12 +82,11 @@ function showFacts(detail: ExperimentDetail): void {
 }
 
 function spent({ spending }: ExperimentDetail): string {
-  const { spent_usd: paid, in_flight_usd: flying, budget_usd: budget } = spending;
-  if (paid === null) return "unknown: no model has a price";
-  const most = flying ? `, up to ${dollars(flying)} more in flight` : "";
-  if (budget === null) return `${dollars(paid)}${most}, no budget set`;
-  const share = budget > 0 ? ` (${percent(Math.min(1, paid / budget))})` : "";
-  return `${dollars(paid)} of ${dollars(budget)}${share}${most}`;
+  const { paid_usd: paid, possibly_paid_usd: possibly, budget_usd: budget, told } = spending;
+  if (paid === null) return `unknown: no model has a price (${told})`;
+  if (budget === null) return `${told}, no budget set`;
+  const used = Math.min(1, (paid + (possibly ?? 0)) / budget);
+  return `${told}; budget ${dollars(budget)}${budget > 0 ? ` (${percent(used)} used)` : ""}`;
 }
 
 function makeModel(model: ModelProgress): HTMLTableRowElement {

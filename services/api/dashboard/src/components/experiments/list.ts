@@ -46,7 +46,7 @@ function show(row: HTMLTableRowElement, experiment: ExperimentStatus): void {
     state: STATES[state].name,
     left: count(left),
     failed: count(failed),
-    spent: dollars(spending.spent_usd),
+    spent: dollars(spending.paid_usd),
     budget: spending.budget_usd === null ? UNKNOWN : dollars(spending.budget_usd),
   });
 }
