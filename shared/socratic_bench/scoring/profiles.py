@@ -25,7 +25,7 @@ from socratic_bench.scoring.profile import (
     counting,
 )
 from socratic_bench.scoring.socratic_v1.profile import SameRuler, SocraticV1
-from socratic_bench.scoring.socratic_v2.profile import SocraticV2
+from socratic_bench.scoring.socratic_v2.profile import SocraticV2, SocraticV3
 from socratic_bench.scoring.weighted_profile import (
     WeightedProfile,
     is_weighted,
@@ -40,7 +40,8 @@ TAKEN: Final = frozenset(
 """Keys beside the vectors in JSON: no vector may take their names."""
 
 _BUILT_IN: Final[dict[str, Profile]] = {
-    profile.name: profile for profile in (SocraticV1(), SocraticV2(), Fidelity(), FidelitySeed())
+    profile.name: profile
+    for profile in (SocraticV1(), SocraticV2(), SocraticV3(), Fidelity(), FidelitySeed())
 }
 
 _SAME_RULER: Final = SameRuler()

@@ -116,7 +116,7 @@ async def test_a_wrong_request_gets_one_sentence(
     rescoring: httpx.AsyncClient, experiment: Experiment
 ) -> None:
     wrong: list[tuple[dict[str, object], str]] = [
-        ({"profile": "socratic-v9"}, "known: socratic-v1, socratic-v2"),
+        ({"profile": "socratic-v9"}, "known: socratic-v1, socratic-v2, socratic-v3"),
         ({}, "profile: is missing"),
         ({**PROFILE, "offset": -1}, "offset: must be 0 or more"),
         ({**PROFILE, "ofset": 1}, "did you mean `offset`?"),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench import score
+from socratic_bench.results.leaderboard.baseline import CONSTANT_REPLY
 from socratic_bench.scoring.exchange import EarlierTurn
 from socratic_bench.scoring.socratic_v2.reading import (
     body_of,
@@ -177,3 +178,35 @@ def steps_of(text):
     finally:
         sys.settrace(before)
     return steps
+
+
+@pytest.mark.parametrize(("profile", "overall", "ground"), [("v2", 0.8, 1.0), ("v3", 0.4, 0.0)])
+def test_only_the_second_version_grounds_a_repetition_in_the_tutors_own_words(
+    profile, overall, ground
+):
+    earlier = [EarlierTurn("Why is the sky blue?", CONSTANT_REPLY)]
+    first = score(CONSTANT_REPLY, student_message=earlier[0].student, profile=f"socratic-{profile}")
+    again = score(
+        CONSTANT_REPLY,
+        student_message="Just tell me.",
+        earlier_turns=earlier,
+        profile=f"socratic-{profile}",
+    )
+    assert (round(first.overall, 2), first.vectors["ground"]) == (0.4, 0.0)
+    assert (round(again.overall, 2), again.vectors["ground"]) == (overall, ground)
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_the_third_version_differs_by_the_tutors_own_words_alone(text, student, own):
+    def figures(version, *earlier):
+        profile = f"socratic-{version}"
+        return score(text, student_message=student, earlier_turns=earlier, profile=profile).vectors
+
+    unanswered, answered = (EarlierTurn("I added 12 and 5.", reply) for reply in ("", own))
+    assert figures("v3") == figures("v2")
+    assert figures("v3", unanswered) == figures("v2", unanswered)
+    second, third = figures("v2", answered), figures("v3", answered)
+    if third is None:
+        return
+    assert third["ground"] == figures("v3", unanswered)["ground"] <= second["ground"]
+    assert third["withholding"] == second["withholding"], "a number of its own is not new"

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from socratic_bench.scoring.evidence import Evidence, Fact, Mark, Span, SpanKind
-from socratic_bench.scoring.exchange import Exchange
 from socratic_bench.scoring.profile import VectorDescription
 from socratic_bench.scoring.socratic_v2.reading import (
     Layout,
     Reading,
     layout_of,
     normalised_positions,
-    reading_of,
 )
 from socratic_bench.scoring.socratic_v2.sentence_roles import (
     EQUATION,
@@ -205,12 +203,11 @@ _SENTENCE_KINDS = {
 }
 
 
-def evidence_of(exchange: Exchange) -> Evidence:
-    """Return the evidence for one response."""
-    reading = reading_of(exchange)
+def evidence_of(text: str, reading: Reading) -> Evidence:
+    """Return the evidence for one response, given its reading."""
     counts = counts_of(reading)
     form = form_of(reading, counts)
-    spans = sorted(_spans(exchange.text, reading), key=lambda span: (span.start, span.end))
+    spans = sorted(_spans(text, reading), key=lambda span: (span.start, span.end))
     facts = _facts(counts, form, dimensions_of(form.overall, counts))
     return Evidence(tuple(spans), facts)
 
@@ -240,7 +237,7 @@ def _spans(text: str, reading: Reading) -> Iterator[Span]:
     yield from _said_before(reading, positions)
     body = reading.body.text
     for match in NUMBER.finditer(body):
-        if (number := match[0].replace(",", "")) not in reading.said.numbers:
+        if (number := match[0].replace(",", "")) not in reading.said.known_numbers:
             yield _span(layout.body, *match.span(), LEAK, number)
     for match in EQUATION.finditer(body):
         yield _span(layout.body, *match.span(), LEAK, "equation")

@@ -15,7 +15,7 @@ from socratic_bench.scoring.socratic_v2.evidence import (
     OVERALL_FORMULA,
     evidence_of,
 )
-from socratic_bench.scoring.socratic_v2.reading import reading_of
+from socratic_bench.scoring.socratic_v2.reading import Reading, reading_of
 from socratic_bench.scoring.socratic_v2.vectors import (
     counts_of,
     dimensions_of,
@@ -35,6 +35,7 @@ class SocraticV2:
     """
 
     name = "socratic-v2"
+    _counts_own_words = True
     vectors = tuple(description.name for description in DESCRIPTIONS)
     weights = Weights()
     overall_formula = OVERALL_FORMULA
@@ -46,7 +47,7 @@ class SocraticV2:
         return status is Status.OK
 
     def measure(self, exchange: Exchange) -> tuple[float, ...]:
-        reading = reading_of(exchange)
+        reading = self._read(exchange)
         counts = counts_of(reading)
         form = form_of(reading, counts)
         return (*form[:6], *dimensions_of(form.overall, counts))
@@ -57,7 +58,7 @@ class SocraticV2:
 
     def guards(self, exchange: Exchange) -> Mapping[str, float]:
         """Return the guards of the form, and the overall without the one for grounding."""
-        reading = reading_of(exchange)
+        reading = self._read(exchange)
         form = form_of(reading, counts_of(reading))
         return {
             "inquiry": form.inquiry,
@@ -73,10 +74,23 @@ class SocraticV2:
         return without(vector, known[:6], known[self.vectors.index("form")])
 
     def evidence(self, exchange: Exchange) -> Evidence:
-        return evidence_of(exchange)
+        return evidence_of(exchange.text, self._read(exchange))
 
     def describe(self) -> tuple[VectorDescription, ...]:
         return DESCRIPTIONS
 
     def legend(self) -> tuple[SpanKind, ...]:
         return LEGEND
+
+    def _read(self, exchange: Exchange) -> Reading:
+        return reading_of(exchange, counts_own_words=self._counts_own_words)
+
+
+class SocraticV3(SocraticV2):
+    """`socratic-v2` without the tutor's own earlier words: repetition grounds nothing.
+
+    A first turn has the same scores under both.
+    """
+
+    name = "socratic-v3"
+    _counts_own_words = False

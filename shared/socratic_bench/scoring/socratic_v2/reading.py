@@ -144,7 +144,8 @@ def _replaced(pattern: re.Pattern[str], text: str, places: list[int]) -> tuple[s
 class Said:
     """The student's message and the conversation before it."""
 
-    def __init__(self, student: str, context: str) -> None:
+    def __init__(self, student: str, context: str, own: str = "") -> None:
+        """`own` is what the tutor itself said before: its numbers are not new."""
         student, context = normalised(student), normalised(context)
         words, context_words = words_of(student), set(words_of(context))
         self.student = StudentWords(words)
@@ -152,12 +153,18 @@ class Said:
         self.keys = self.student_keys | keys_of(context_words)
         self.has_words = bool(words or context_words)
         self._texts = (student, context)
+        self._own = own
 
     @cached_property
     def numbers(self) -> set[str]:
         """The numbers of both, without commas."""
         student, context = self._texts
         return numbers_of(student) | numbers_of(context)
+
+    @cached_property
+    def known_numbers(self) -> set[str]:
+        """The numbers that are no leak: those of the tutor's earlier replies, too."""
+        return self.numbers | numbers_of(normalised(self._own))
 
 
 class Reading(NamedTuple):
@@ -179,12 +186,16 @@ class Reading(NamedTuple):
         return [sentence for sentence, role in pairs if role is Role.QUESTION]
 
 
-def reading_of(exchange: Exchange) -> Reading:
-    """Read a response: the context is what both sides said in the earlier turns (D1)."""
-    context = "\n".join(
-        message for turn in exchange.earlier_turns for message in (turn.student, turn.tutor)
-    )
-    said = Said(exchange.student_message, context)
+def reading_of(exchange: Exchange, *, counts_own_words: bool = True) -> Reading:
+    """Read a response: the context is what both sides said in the earlier turns (D1).
+
+    Without `counts_own_words` it is what the student said: a tutor grounds nothing in itself.
+    """
+    own = "\n".join(turn.tutor for turn in exchange.earlier_turns)
+    context = "\n".join(turn.student for turn in exchange.earlier_turns)
+    if counts_own_words:
+        context = f"{context}\n{own}"
+    said = Said(exchange.student_message, context, own)
     response = normalised(exchange.text)
     body = body_of(response)
     sentences = sentences_of(body.text)

@@ -128,7 +128,7 @@ def counts_of(reading: Reading) -> Counts:
         keys=len(keys),
         student_keys=len(keys & said.student_keys),
         telling=telling,
-        new_numbers=len(in_body - said.numbers) if in_body else 0,
+        new_numbers=len(in_body - said.known_numbers) if in_body else 0,
         equations=equations_in(reading.body.text),
         fences=len(reading.body.fences),
         load=load,

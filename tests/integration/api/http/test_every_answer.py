@@ -127,7 +127,7 @@ async def test_profiles_are_described_with_examples_that_the_scorer_scored(
 
     names = [profile["name"], *(each["name"] for each in others)]
     assert names == [
-        *("socratic-v1", "socratic-v2", "fidelity-1", "fidelity-seed"),
+        *("socratic-v1", "socratic-v2", "socratic-v3", "fidelity-1", "fidelity-seed"),
         *("socratic-v1-same-ruler", "socratic-v1-llm"),
     ]
     assert profile["canonical"]

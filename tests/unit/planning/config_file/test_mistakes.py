@@ -160,7 +160,7 @@ BESIDE_MODELS = [
         "profile: socratic-9",
         (
             "line 2, profile: unknown scorer profile 'socratic-9'; known: socratic-v1, "
-            "socratic-v2, fidelity-1, fidelity-seed"
+            "socratic-v2, socratic-v3, fidelity-1, fidelity-seed"
         ),
     ),
     ("budget: {usd: 1.00}", "line 2, budget: must be a number, not a mapping"),
