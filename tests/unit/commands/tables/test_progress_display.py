@@ -73,10 +73,15 @@ async def test_in_a_pipe_there_is_a_line_each_half_minute_and_none_before(store,
     assert out == ""
     told = f"{MODELS[0]}: connection refused (attempt 1 of 12, next in 1 s)"
     line = (
-        "2 of 12 runs done, 1 failed, 0 calls, $0.00; "
+        "2 of 12 runs done, 1 failed, 0 calls, paid $0.00; "
         f"in trouble: {MODELS[0]} (unreachable 1/12); so far: {MODELS[0]} 0.75 (1/6)"
     )
-    assert err.splitlines() == ["0 of 12 runs done, none failed, 0 calls, $0.00", told, line, line]
+    assert err.splitlines() == [
+        "0 of 12 runs done, none failed, 0 calls, paid $0.00",
+        told,
+        line,
+        line,
+    ]
 
 
 async def test_a_trouble_is_told_at_once_and_once(store, capsys):
@@ -100,7 +105,7 @@ async def test_a_trouble_is_told_at_once_and_once(store, capsys):
 def screen(monkeypatch):
     shown = io.StringIO()
     console = Console(
-        file=shown, force_terminal=True, width=100, markup=False, highlight=False, emoji=False
+        file=shown, force_terminal=True, width=120, markup=False, highlight=False, emoji=False
     )
     monkeypatch.setattr(progress_display, "standard_error", lambda: console)
     return shown

@@ -109,7 +109,8 @@ async def test_a_raised_budget_goes_on_where_the_lower_one_stopped(store: Memory
 async def test_without_a_budget_what_is_spent_is_known_all_the_same(store: MemoryStore) -> None:
     client = ScriptedClient(lambda *_: soon(reply()))
     _, spending = await carried_out(store, client, experiment(None))
-    assert spending == Spending(budget=None, committed=50 * 200_000, in_flight=0, exhausted=False)
+    paid = 50 * 200_000
+    assert spending == Spending(None, paid, in_flight=0, exhausted=False, paid=paid)
 
 
 async def test_a_call_that_may_have_been_paid_for_counts_with_what_it_could_cost(
