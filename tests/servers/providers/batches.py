@@ -96,7 +96,7 @@ class BatchProvider:
         else:
             calls = {each["custom_id"]: each["params"] for each in body["requests"]}
         assert all("stream" not in each for each in calls.values())
-        now, failed = self.now(), self.fails()
+        now, failed = self.now(), self.fails() if hosted == "openai" else None
         ends_at = now if failed else self.ends_at(now)
         id_ = f"batch_{len(self.batches)}"
         batch = Batch(id_, calls, now, ends_at, body.get("metadata", {}), failed)

@@ -25,6 +25,7 @@ from socratic_runner.models.registry import open_client
 from tests.lengths import at_length
 from tests.servers.providers.batches import READ, TEXT, WRITTEN, BatchProvider, key_of
 from tests.unit.events.examples import TIME
+from tests.waiting import until
 
 PRICE = Price(input_per_million=Decimal(3), output_per_million=Decimal(15))
 A_CALL = PRICE.cost_nanodollars(READ, WRITTEN)
@@ -74,8 +75,6 @@ class World:
         assert isinstance(client, HttpClient)
 
         async def ask(question: Question) -> Reply:
-            if self._dying.is_set():
-                await asyncio.Event().wait()
             self.provider.called[key_of(client.body(question))] += 1
             usage = Usage(visible_output_tokens=WRITTEN, reasoning_tokens=0, input_tokens=READ)
             return Reply(TEXT, Status.OK, usage, latency_ms=1, stop_reason="stop")
@@ -109,17 +108,24 @@ class World:
         dying.cancel()
         if running.done():
             return await running
-        await asyncio.sleep(1)  # replies on their way are stored
-        self.kills += 1
-        await asyncio.sleep(self.dice.random() * 600)
+        # A killed call outside of batches may be paid twice.
+        await until(self._is_calling, lambda is_calling: not is_calling, "calls in flight")
         store.is_dead = True
+        self.kills += 1
         running.cancel()
         await asyncio.wait([running])
         return None
 
+    async def _is_calling(self) -> bool:
+        experiment_id = self.experiment.experiment_id
+        waiting = await self.store.waiting_turns(experiment_id)
+        in_flight = (await self.store.spending(experiment_id)).in_flight
+        return in_flight > sum(each.reserve for each in waiting)
+
     async def until_done(self) -> BenchmarkResult:
-        while (result := await self.process()) is None:
-            pass
+        result = None
+        while result is None:
+            result = await self.process()
         return result
 
 
