@@ -200,7 +200,8 @@ class Healer:
     async def _request_unscored(self, watched: WatchedExperiment) -> None:
         """Request the runs of unscored responses: the runner publishes them with their gradings."""
         experiment_id, now = watched.experiment.experiment_id, self.clock.now()
-        if await self.store.models_in_hand(experiment_id):
+        in_hand = await self.store.models_in_hand(experiment_id)
+        if in_hand or await self._in_batches(watched.experiment):
             return  # a grader may be slow
         unscored = await self.store.unscored_responses(experiment_id, FACTS_AT_ONCE)
         ids = frozenset((each.run.run_id, each.turn) for each in unscored)

@@ -18,6 +18,8 @@ from socratic_bench.consuming.queues import (
     JUDGE_RESPONSE_RECORDED,
     RUNNER_RUN_REQUESTED,
 )
+from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.provider_batch import ProviderBatch
 from socratic_bench.events.codec import decode
 from socratic_bench.events.event_types import EXPERIMENT_COMPLETED as COMPLETED
 from socratic_bench.ports.stores.leases import ModelInHand
@@ -35,6 +37,7 @@ from tests.contract.store.facts import (
     a_response,
     a_score,
     an_experiment,
+    claim_of,
     record_unleased,
     that_wavers,
     wavering,
@@ -249,6 +252,23 @@ async def test_what_a_living_runner_has_in_hand_is_no_gap(healer, store, broker,
         clock.seconds += 60
         await healer.reconcile()
     assert await taken(broker, RUNNER_RUN_REQUESTED) == []
+
+
+@pytest.mark.parametrize(("hours", "is_lost"), [(25, False), (27, True)])
+async def test_turns_in_a_batch_are_no_gap_for_a_day(store, broker, clock, hours, is_lost):
+    manifest = EXPERIMENT.manifest
+    models = tuple(each.model_copy(update={"options": {"batch": True}}) for each in manifest.models)
+    batched = Experiment(manifest=manifest.model_copy(update={"models": models}), created_at=MONDAY)
+    await store.register(batched)
+    await store.mark_planned(batched.experiment_id, MONDAY)
+    await store.complete(EXPERIMENT.experiment_id, MONDAY)
+    for run in batched.runs():
+        batch = ProviderBatch.new(run.model_id, MONDAY - timedelta(hours=hours))
+        await store.take_leases([claim_of(run, batch.entry(0), seconds=10**6)], batch.owner)
+    healer = Reconciler(store, broker, clock, "curator-1", monotonic=clock)
+    await after(healer, clock, 10 * QUIET_SECONDS)
+    requested = await taken(broker, RUNNER_RUN_REQUESTED)
+    assert (batched.experiment_id in {each.correlationid for each in requested}) is is_lost
 
 
 async def test_an_exhausted_budget_is_no_gap(store, broker, clock):
