@@ -165,7 +165,7 @@ async def test_each_answer_is_paid_once_whenever_processes_end(
         fails=lambda: "token_limit_exceeded" if dice.random() < 0.1 else None,
     )
     world = World(experiment(model, requests // 4), provider, monkeypatch)
-    world.chance = at_length(0.05, 0.01)
+    world.chance = at_length(0.05, 0.004)
     result = await world.until_done()
     assert (result.progress.done, result.progress.failed) == (requests // 2, 0)
     assert world.kills >= 3
