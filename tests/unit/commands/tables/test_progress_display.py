@@ -105,7 +105,7 @@ async def test_a_trouble_is_told_at_once_and_once(store, capsys):
 def screen(monkeypatch):
     shown = io.StringIO()
     console = Console(
-        file=shown, force_terminal=True, width=120, markup=False, highlight=False, emoji=False
+        file=shown, force_terminal=True, width=100, markup=False, highlight=False, emoji=False
     )
     monkeypatch.setattr(progress_display, "standard_error", lambda: console)
     return shown
@@ -121,7 +121,7 @@ async def test_on_a_terminal_a_trouble_stands_above_the_table_as_plain_text(stor
     shown = screen.getvalue()
     told = f"{MODELS[0]}: [red]refused[/red] :smile: (attempt 1 of 12, next in 1 s)"
     assert shown.count(told) == 1
-    assert "unreachable 1/12" in shown
+    assert "(unreachable" in shown
 
 
 async def test_on_a_terminal_the_leaderboard_grows_with_the_runs(store, clock, screen):
