@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -36,16 +36,10 @@ from socratic_bench.domain.run import RunFailure, is_side_run
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.errors import ExperimentStopped, StoreError, StoreUnreadable
+from socratic_bench.ports.stores import leases as port
 from socratic_bench.ports.stores.aggregates import FailureCount
 from socratic_bench.ports.stores.experiments import ExperimentCounts, Progress, RunningExperiment
-from socratic_bench.ports.stores.leases import (
-    CallCount,
-    CallEnd,
-    Lease,
-    LeaseKey,
-    Spending,
-    WaitingTurn,
-)
+from socratic_bench.ports.stores.leases import CallCount, CallEnd, Lease, LeaseKey, Spending
 from socratic_bench.ports.stores.limits import PauseAnswer, ShareClaim
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.ports.stores.store import Store
@@ -110,9 +104,7 @@ class Registered:
     """An experiment, or the tombstone of one."""
 
     experiment_id: str
-    manifest: Manifest | None
-    """None: the experiment is deleted."""
-
+    manifest: Manifest | None  # None: the experiment is deleted
     occasion: str | None
     profile: str
     planned_runs: int
@@ -128,9 +120,8 @@ class Registered:
         return cls(**dict(new), profile=profile, planned_runs=planned_runs)
 
     def experiment(self) -> Experiment | None:
-        if self.manifest is None:
-            return None
-        return Experiment(**{name: getattr(self, name) for name in Experiment.model_fields})
+        given = {name: getattr(self, name) for name in Experiment.model_fields}
+        return None if self.manifest is None else Experiment(**given)
 
 
 class Server:
@@ -213,9 +204,9 @@ class Server:
 
     def rows(self, id_: str) -> list[Kind[Any]]:
         """Return the kinds with rows of an experiment."""
-        facts = self.reusable, self.calls, self.recorded, self.scores, self.failures
-        kinds: tuple[Kind[Any], ...] = (*facts, self.ended, self.contents)
-        return [kind for kind in kinds if kind.partitions[id_]]
+        facts: list[Kind[Any]] = [self.reusable, self.calls, self.recorded, self.scores]
+        facts += [self.failures, self.ended, self.contents]
+        return [kind for kind in facts if kind.partitions[id_]]
 
 
 class SketchStore(Store):
@@ -366,19 +357,13 @@ class SketchStore(Store):
             stored = server.registered(experiment_id)
             if stored is None or stored.completed_at is not None:
                 return None if stored is None else stored.completed_at
-            if any(server.unscored(experiment_id)):
-                return None
-            done = _done(server, stored)
-            if stopped_after is not None:
-                assert stored.manifest is not None
+            if stopped_after is not None and stored.manifest is not None:
                 stopped = stored.manifest.model_copy(update={"stopped_after": stopped_after})
-                if done != stopped.planned_runs:
-                    return None
-                stored.manifest, stored.planned_runs = stopped, stopped.planned_runs
-            elif done < stored.planned_runs:
+                stored = replace(stored, manifest=stopped, planned_runs=stopped.planned_runs)
+            missing = stored.planned_runs - _done(server, stored)
+            if missing > 0 or (missing and stopped_after) or any(server.unscored(experiment_id)):
                 return None
-            stored.completed_at = at
-            server.change(stored)
+            server.change(replace(stored, completed_at=at))
             return at
 
     # --- Leases ---
@@ -419,8 +404,7 @@ class SketchStore(Store):
 
     async def leave(self, owner: str) -> None:
         async with self._transaction() as server:
-            now = self._clock()
-            server.owners.put(ALL, (owner,), Owner(now, gone=True))
+            server.owners.put(ALL, (owner,), Owner(now := self._clock(), gone=True))
             for name, each in server.holders().items():
                 if each.seen_at < now - leasing.FORGOTTEN_AFTER:
                     del server.owners.partitions[ALL][name,]
@@ -431,18 +415,15 @@ class SketchStore(Store):
             others = {name for name, each in server.holders().items() if not each.gone}
             for id_ in list(server.calls.partitions):
                 others |= {calls.owner for calls in server.calls.values(id_) if calls.until >= now}
-            for name in others - {owner}:
-                if not is_batch(name):
-                    server.owners.put(ALL, (name,), Owner(now, gone=True))
+            for name in (each for each in others - {owner} if not is_batch(each)):
+                server.owners.put(ALL, (name,), Owner(now, gone=True))
 
-    async def waiting_turns(self, experiment_id: str) -> Sequence[WaitingTurn]:
+    async def waiting_turns(self, experiment_id: str) -> Sequence[port.WaitingTurn]:
         async with self._transaction() as server:
             return [
-                WaitingTurn(
-                    LeaseKey(experiment_id, run_id, turn, each.lease_id), each.owner, each.reserved
-                )
-                for (run_id, turn), each in server.calls.items(experiment_id)
-                if each.lease_id and is_batch(each.owner)
+                port.WaitingTurn(LeaseKey(experiment_id, run, n, c.lease_id), c.owner, c.reserved)
+                for (run, n), c in server.calls.items(experiment_id)
+                if c.lease_id and is_batch(c.owner)
             ]
 
     async def models_in_hand(self, experiment_id: str) -> Mapping[str, int]:
@@ -468,9 +449,7 @@ class SketchStore(Store):
             for id_ in experiment_ids:
                 if (own := server.accounts.get(ALL, (id_,))) is not None:
                     flying = sum(each.in_flight(owners, now) for each in server.calls.values(id_))
-                    spending[id_] = Spending(
-                        own.budget, own.committed, flying, own.exhausted, own.paid, own.reused
-                    )
+                    spending[id_] = Spending.of(own, flying)
         return spending
 
     async def exhaust(self, experiment_id: str, reserve: int) -> None:
@@ -482,8 +461,8 @@ class SketchStore(Store):
 
     async def _alive(self) -> list[Owner]:
         async with self._transaction() as server:
-            now = self._clock()
-            return [each for each in server.holders().values() if not each.holder(now).is_dead]
+            holders = server.holders().values()
+            return [each for each in holders if not each.holder(self._clock()).is_dead]
 
     # --- SharedLimits ---
     async def share(
@@ -491,8 +470,7 @@ class SketchStore(Store):
     ) -> Mapping[str, int]:
         granted: dict[str, int] = {}
         async with self._transaction() as server:
-            now = self._clock()
-            until = now + round(seconds * SECOND)
+            until = (now := self._clock()) + round(seconds * SECOND)
             for scope, total, wants in claims:
                 held = server.shares.get(ALL, (scope,)) or {}
                 granted[scope], shares = after_claim(held, total, owner, wants, now, until)
@@ -556,8 +534,7 @@ class SketchStore(Store):
     async def fold(
         self, scores: Sequence[ScoredResponse], failures: Sequence[RunFailure]
     ) -> Sequence[Cell]:
-        ids = {each.run.experiment_id for each in scores}
-        ids |= {each.run.experiment_id for each in failures}
+        ids = {run.experiment_id for run in [s.run for s in scores] + [f.run for f in failures]}
         touched: list[Cell] = []
         async with self._transaction() as server:
             for id_ in sorted(ids):
@@ -603,10 +580,7 @@ class SketchStore(Store):
         self, experiment_id: str, run_ids: Ids, profile: str | None = None
     ) -> set[str]:
         async with self._transaction() as server:
-            own = server.profile_of(experiment_id)
-            if own is None:
-                return set()
-            under = profile or own
+            under = profile or server.profile_of(experiment_id) or ""
             return {each for each in run_ids if _is_done(server, experiment_id, each, under)}
 
     async def ended_runs(self, experiment_id: str) -> Mapping[str, int]:
@@ -641,7 +615,6 @@ class SketchStore(Store):
         async with self._transaction() as server:
             return str(server.revision())
 
-    # --- the life cycle ---
     async def ping(self) -> None:
         async with self._transaction():
             pass
@@ -658,9 +631,9 @@ class SketchStore(Store):
 
 
 def _known(found: Mapping[str, Value], experiment_id: str) -> Value:
-    if experiment_id not in found:
-        raise StoreError(f"sketch: there is no experiment {experiment_id}")
-    return found[experiment_id]
+    if (value := found.get(experiment_id)) is not None:
+        return value
+    raise StoreError(f"sketch: there is no experiment {experiment_id}")
 
 
 def _updated(stored: Registered, given: Experiment) -> Registered:
@@ -668,8 +641,7 @@ def _updated(stored: Registered, given: Experiment) -> Registered:
     if not stored.state.calls_may_begin or stored.manifest is None:
         raise ExperimentStopped(states.stopped_sentence(stored.experiment_id, stored.state))
     manifest = given.manifest.keeping(stored.manifest)
-    submitted = stored.submitted or given.submitted
-    return replace(stored, manifest=manifest, submitted=submitted)
+    return replace(stored, manifest=manifest, submitted=stored.submitted or given.submitted)
 
 
 def _done(server: Server, stored: Registered) -> int:
@@ -732,10 +704,9 @@ def _record(server: Server, response: Response, lease_id: str | None) -> Respons
             account.reused += response.reused_nanodollars
             server.put_account(id_, account)
     if is_stored:
-        try:
+        with suppress(StoreUnreadable):
             return server.responses.get(run_id, (turn,)) or response
-        except StoreUnreadable:
-            return response
+        return response
     if not server.calls.has(id_, (run_id, turn)):
         server.calls.put(id_, (run_id, turn), TurnCalls())
     server.responses.put(run_id, (turn,), response)
@@ -774,7 +745,6 @@ def _fold(
 
 def _is_done(server: Server, id_: str, run_id: str, profile: str) -> bool:
     run = (run_id, profile)
-    if not server.ended.has(id_, run) and not server.failures.has(id_, run):
-        return False
+    has_end = server.ended.has(id_, run) or server.failures.has(id_, run)
     turns = server.responses.keys(run_id)
-    return all(server.scores.has(id_, (run_id, turn, profile)) for (turn,) in turns)
+    return has_end and all(server.scores.has(id_, (run_id, turn, profile)) for (turn,) in turns)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from socratic_bench.domain.leasing import LeaseAnswer
+from socratic_bench.domain.leasing import Account, LeaseAnswer
 from socratic_bench.domain.trouble import Trouble
 
 
@@ -86,6 +86,12 @@ class Spending:
     reused: int = 0
     """The known costs of adopted responses, which another experiment paid: no part of
     `committed`."""
+
+    @classmethod
+    def of(cls, account: Account, in_flight: int) -> Spending:
+        """Return the spending of an account, given its reservations under live owners."""
+        known = account.paid, account.reused
+        return cls(account.budget, account.committed, in_flight, account.exhausted, *known)
 
     @property
     def possibly_paid(self) -> int:

@@ -183,7 +183,7 @@ async def test_the_leases_of_a_batch_need_no_process_and_wait_until_each_is_ende
     assert list(await store.waiting_turns(ID)) == [second]
     await other_store.end_calls([CallEnd(second.lease, billed=False)])
     assert list(await store.waiting_turns(ID)) == []
-    assert await store.spending(ID) == Spending(100, 3, 0, exhausted=False)
+    assert await store.spending(ID) == Spending(100, 3, 0, exhausted=False, paid=3)
     assert await _take(store, claim_of(freed, "b1"), B) is GRANTED
 
 

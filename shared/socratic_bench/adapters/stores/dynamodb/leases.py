@@ -296,14 +296,10 @@ class DynamoDBLeases(DynamoDBRole):
             zip(spent, await together(self._in_flight(id_, owners) for id_ in spent), strict=True)
         )
         return {
-            id_: Spending(
-                account.budget,
-                account.committed,
+            id_: Spending.of(
+                account,
                 # Calls begin and end between the reading of the account and that of their turns.
                 min(in_flight.get(id_, 0), account.committed),
-                account.exhausted,
-                account.paid,
-                account.reused,
             )
             for id_, account in accounts.items()
             if account.is_registered

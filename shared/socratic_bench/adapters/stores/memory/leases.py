@@ -132,14 +132,7 @@ class MemoryLeases(MemoryRole):
                 if (account := state.accounts.get(id_)) is not None:
                     calls = state.facts_of(id_).calls.values()
                     in_flight = sum(each.in_flight(state.owners, now) for each in calls)
-                    spending[id_] = Spending(
-                        account.budget,
-                        account.committed,
-                        in_flight,
-                        account.exhausted,
-                        account.paid,
-                        account.reused,
-                    )
+                    spending[id_] = Spending.of(account, in_flight)
         return spending
 
     async def exhaust(self, experiment_id: str, reserve: int) -> None:
