@@ -44,6 +44,6 @@ async def test_an_interrupted_run_resumes_its_batch_and_pays_half_the_price(tmp_
     found = json.loads(status.stdout)
     assert found["batches"] == []
     # 100 tokens read and 7 written, at half the price.
-    assert found["spending"]["spent_usd"] == pytest.approx(30 * (100 * 2 + 7 * 5) / 1e6)
+    assert found["spending"]["paid_usd"] == pytest.approx(30 * (100 * 2 + 7 * 5) / 1e6)
     assert [len(each.calls) for each in provider.batches] == [30]
     assert not provider.called
