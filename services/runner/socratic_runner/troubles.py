@@ -123,7 +123,8 @@ class Troubles:
 
     def batch_refused(self, run: Run, failure: ModelCallFailed) -> None:
         """Tell that a model's provider takes no batches."""
-        self._tell_once(run, NO_BATCH, one_line(str(failure)))
+        # What follows is the remedy for the address of a single call.
+        self._tell_once(run, NO_BATCH, one_line(str(failure).partition("; ")[0]))
 
     def _tell_once(self, run: Run, kind: str, reason: str) -> None:
         """Tell what is no failure of a call."""
@@ -164,10 +165,8 @@ def why_without_text(response: Response) -> str:
     usage, reason, told = response.usage, response.stop_reason, []
     if usage.output_tokens is not None:
         tokens = f"{usage.output_tokens:,} output tokens"
-        is_split = usage.unsplit_output_tokens is None
-        told.append(
-            f"{usage.reasoning_tokens:,} of {tokens} were reasoning" if is_split else tokens
-        )
+        thought = usage.reasoning_tokens if usage.unsplit_output_tokens is None else 0
+        told.append(f"{thought:,} of {tokens} were reasoning" if thought else tokens)
     if reason is not None:
         told.append(f"stop reason `{one_line(reason)}`")
     remedy = "if a gateway loses the text of streams, set options: {stream: false}"

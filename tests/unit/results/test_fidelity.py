@@ -258,7 +258,7 @@ async def test_a_gate_checks_the_turns_kept(store: MemoryStore):
     keeps, breaks = sorted(report.checks, key=lambda check: check.passed, reverse=True)
     assert (keeps.passed, breaks.passed, report.passed) == (True, False, False)
     assert breaks.name == "turns kept are at least 0.6"
-    assert breaks.detail == "turns kept are 0.5000 of 3 (at least 0.36)"
+    assert breaks.detail == "turns kept are 0.5000 of 3 (interval from 0.36)"
 
 
 async def test_a_gate_of_turns_kept_needs_the_profile(store: MemoryStore):

@@ -49,7 +49,10 @@ from socratic_cli.options.store import readable_store, store_option
     help="What a record is: a scored response, a scenario, or a turn without scores.",
 )
 @click.option(
-    "--format", "output", type=click.Choice(list(FORMATS)), default="jsonl", show_default=True
+    "--format",
+    "output",
+    type=click.Choice(list(FORMATS)),
+    help="Without it: the ending of FILE, else jsonl.",
 )
 @click.option(
     "--out",
@@ -66,7 +69,7 @@ def export(
     dimension: str | None,
     where: tuple[str, ...],
     table: str,
-    output: str,
+    output: str | None,
     out: Path | None,
 ) -> None:
     """Write the scored responses of an experiment to a file.
@@ -75,6 +78,9 @@ def export(
     pyarrow. EXPERIMENT is an ID, its start, an occasion or a name. A failed run is a record
     without a score.
     """
+    if output is None:
+        ending = "" if out is None else out.suffix.removeprefix(".")
+        output = ending if ending in FORMATS else "jsonl"
     check_format(output)
     chosen = Chosen(experiment, profile, models, dimension, written_conditions(where))
     work = (store_url, chosen, table, output)

@@ -150,7 +150,8 @@ def _show_estimate(config: BenchmarkConfig, store_url: str, *, as_json: bool, fr
     if as_json:
         click.echo(json.dumps(estimate_as_json(prospect)))
         return
-    if prospect.outlook.new < prospect.outlook.planned:
+    outlook = prospect.outlook
+    if outlook.new < outlook.planned or outlook.first < outlook.new:
         click.echo(prospect_sentence(prospect))
     standard_output().print(estimate_table(prospect.estimate))
 

@@ -88,7 +88,7 @@ def _take(facts: LogFacts, key: str, value: object) -> None:
     elif key == "metadata":
         facts.version = text_or_none(member(value, "promptfooVersion"), 40)
     elif key == "stats" and isinstance(errors := member(value, "errors"), int) and errors:
-        facts.remarks = [f"promptfoo counts {errors:,} errors"]
+        facts.remarks = [f"promptfoo counts {errors:,} error{'s' * (errors != 1)}"]
 
 
 def _in_lines(path: Path, facts: LogFacts) -> Iterator[_Row | Unread]:

@@ -371,10 +371,10 @@ def _check_stop(
     if written.get("stop_when") is None:
         return
     problems = []
-    if len(scenarios) < FEWEST_CLUSTERS:
+    if 0 < len(scenarios) < FEWEST_CLUSTERS:
         problems.append(
             f"an interval needs {FEWEST_CLUSTERS} scenarios, not {len(scenarios)}: add some, or "
-            "leave out stop_when"
+            "leave stop_when out (--set stop_when=null)"
         )
     if written["repeats"] <= FEWEST_ROUNDS:
         problems.append(

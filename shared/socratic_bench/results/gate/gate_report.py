@@ -205,7 +205,7 @@ def _with_lower_end(model: ModelFigures) -> str:
 
 
 def _lower_end(interval: tuple[float, float] | None) -> str:
-    return f" (at least {figure(interval[0])})" if interval else ""
+    return f" (interval from {figure(interval[0])})" if interval else ""
 
 
 def _coverage(models: Iterable[ModelFigures], thresholds: Thresholds) -> Iterable[Check]:

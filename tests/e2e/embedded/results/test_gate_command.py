@@ -52,7 +52,7 @@ def test_a_gate_tells_a_good_experiment_from_one_that_fell(terminal: Terminal) -
     )
     assert good.returncode == 0, good.stderr
     assert "2 checks, none failed." in good.stderr
-    assert re.search(r"overall is 0\.9\d+ \(at least 0\.\d\d\)", " ".join(good.stdout.split()))
+    assert re.search(r"overall is 0\.9\d+ \(interval from 0\.\d\d\)", " ".join(good.stdout.split()))
     assert "reference/lecturer" not in good.stdout, "reference tutors are checked by name alone"
 
     fell = terminal.run(
