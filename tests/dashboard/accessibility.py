@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import urljoin
@@ -19,18 +19,21 @@ if TYPE_CHECKING:
 Look: TypeAlias = tuple[Mapping[str, int], Literal["light", "dark"]]
 """A viewport and a colour scheme."""
 
+CROSSED: tuple[Look, ...] = ((DESKTOP, "light"), (PHONE, "dark"))
+"""Each viewport and each scheme once."""
+
 LOOKS = pytest.mark.parametrize(
     "looks",
     [
-        pytest.param([(DESKTOP, "light"), (PHONE, "dark")], id="light desktop and dark phone"),
+        pytest.param(CROSSED, id="light desktop and dark phone"),
         pytest.param(
-            [(DESKTOP, "dark"), (PHONE, "light")],
+            ((DESKTOP, "dark"), (PHONE, "light")),
             id="dark desktop and light phone",
             marks=pytest.mark.long,
         ),
     ],
 )
-"""The short stage has each viewport and each scheme once, and the long one their other pairs."""
+"""For pages with tables and figures of every kind: the long stage has the other pairs too."""
 
 
 async def findings(page: Page) -> list[str]:
@@ -47,7 +50,9 @@ async def findings(page: Page) -> list[str]:
     ]
 
 
-async def assert_accessible(visit: Visit, looks: list[Look], pages: Mapping[str, str]) -> None:
+async def assert_accessible(
+    visit: Visit, pages: Mapping[str, str], looks: Sequence[Look] = CROSSED
+) -> None:
     """Load each address in each look, wait for what its page then has, and examine the page.
 
     A new page of the browser costs more than the examination: all of them share one.

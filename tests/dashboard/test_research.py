@@ -15,7 +15,7 @@ import pytest
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from tests.contract.store.facts import a_score
-from tests.dashboard.conftest import PHONE, Visit
+from tests.dashboard.browser import DESKTOP, PHONE, Visit
 from tests.dashboard.research_page import MODEL_ROWS, SCREENS, models_at, rows_of, width_of
 from tests.dashboard.seeding import experiment, seed, tutors
 
@@ -28,22 +28,22 @@ pytestmark = [
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 
 
-@SCREENS
 @pytest.mark.parametrize("count", [2, 25, pytest.param(250, marks=pytest.mark.long)])
 async def test_models_stand_best_first_and_the_page_does_not_scroll_sideways(
-    store: SqlStore, address: str, visit: Visit, tmp_path: Path, viewport: Any, count: int
+    store: SqlStore, address: str, visit: Visit, tmp_path: Path, count: int
 ):
     await seed(store, experiment(tutors(count)))
-    page = await visit("/research.html", viewport=viewport)
-
-    rows = await rows_of(page)
     expected = await models_at(address)
-    await page.screenshot(path=tmp_path / "research.png")
+    for viewport in (DESKTOP, PHONE):
+        page = await visit("/research.html", viewport=viewport)
 
-    assert [row["model"] for row in rows] == [model["model_id"] for model in expected]
-    assert [row["score"] for row in rows] == [f"{m['overall_score']:.2f}" for m in expected]
-    assert await width_of(page) <= viewport["width"]
-    assert f"{count * 45:,} runs" in await page.locator("#summary").inner_text()
+        rows = await rows_of(page)
+        await page.screenshot(path=tmp_path / "research.png")
+
+        assert [row["model"] for row in rows] == [model["model_id"] for model in expected]
+        assert [row["score"] for row in rows] == [f"{m['overall_score']:.2f}" for m in expected]
+        assert await width_of(page) <= viewport["width"]
+        assert f"{count * 45:,} runs" in await page.locator("#summary").inner_text()
 
 
 @SCREENS

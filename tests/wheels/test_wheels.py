@@ -58,11 +58,12 @@ def wheels(tmp_path_factory):
 def environment(wheels, tmp_path_factory):
     """The programs of an environment with `pip install socratic-ai-bench` and nothing else."""
     programs = tmp_path_factory.mktemp("user") / "venv" / "bin"
-    _run([sys.executable, "-m", "venv", str(programs.parent)]).check_returncode()
-    pip = [str(programs / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
+    _run([sys.executable, "-m", "venv", "--without-pip", str(programs.parent)]).check_returncode()
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    install = [*pip, "--python", str(programs / "python"), "install", "--no-compile"]
     name = f"socratic-ai-bench=={socratic_bench.__version__}"
     locked = ["--constraint", str(_pins(wheels))]
-    done = _run([*pip, "--quiet", "--find-links", str(wheels), *locked, name])
+    done = _run([*install, "--quiet", "--find-links", str(wheels), *locked, name])
     if done.returncode:
         if re.search(r"No matching distribution|Could not find|onnection", done.stderr):
             missing(f"no package index has the dependencies: {done.stderr[-400:]}")

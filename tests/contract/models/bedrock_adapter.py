@@ -31,13 +31,10 @@ class BedrockAdapter(ModelAdapter):
 
 BEDROCK = [
     BedrockAdapter(
-        name,
-        TutorModel(
-            id="bedrock/amazon.nova-lite-v1:0",
-            options={"region": ministack.REGION, "stream": stream},
-        ),
+        "bedrock",
+        TutorModel(id="bedrock/amazon.nova-lite-v1:0", options={"region": ministack.REGION}),
         environment=ministack.ROOT,
-        many=3,
+        many=2,
     )
-    for name, stream in (("bedrock", True), ("bedrock-whole", False))
 ]
+"""Streamed; tests/integration/models/bedrock/ has the reply that comes whole too."""

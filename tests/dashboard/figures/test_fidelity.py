@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -181,10 +182,10 @@ async def test_what_cannot_be_shown_is_said_with_the_remedy(store: SqlStore, vis
 
 @LOOKS
 async def test_axe_finds_nothing_on_curves_cells_and_lapses(
-    store: SqlStore, visit: Visit, looks: list[Look]
+    store: SqlStore, visit: Visit, looks: Sequence[Look]
 ):
     planned = await pressed(store)
     run = next(run for run in planned.runs() if run.model_id == BREAKS)
     pages = {"/fidelity.html": CELLS, f"/run.html?run={run.run_id}": ".turn.lapsed"}
 
-    await assert_accessible(visit, looks, pages)
+    await assert_accessible(visit, pages, looks)

@@ -10,7 +10,7 @@ import pytest
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from tests.contract.store.facts import a_score
-from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
+from tests.dashboard.accessibility import assert_accessible
 from tests.dashboard.conftest import PHONE, Visit
 from tests.dashboard.research_page import models_at
 from tests.dashboard.seeding import REFERENCES, experiment, seed, tutors
@@ -182,10 +182,7 @@ async def test_an_api_that_is_away_is_said_and_the_figures_stay(store: SqlStore,
     assert await points_of(page) == before
 
 
-@LOOKS
-async def test_axe_finds_nothing_on_the_page_of_costs(
-    store: SqlStore, visit: Visit, looks: list[Look]
-):
+async def test_axe_finds_nothing_on_the_page_of_costs(store: SqlStore, visit: Visit):
     await seed(store, experiment(tutors(14)))
 
-    await assert_accessible(visit, looks, {"/frontier.html": POINTS})
+    await assert_accessible(visit, {"/frontier.html": POINTS})

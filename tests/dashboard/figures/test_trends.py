@@ -12,7 +12,7 @@ from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest
 from socratic_bench.results.trends.timeseries import timeseries
 from tests.contract.store.facts import a_response, a_score, record_unleased
-from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
+from tests.dashboard.accessibility import assert_accessible
 from tests.dashboard.conftest import Visit
 from tests.dashboard.pressed_runs import TWO, filled
 from tests.dashboard.seeding import MONDAY, SCENARIOS, seed, tutors
@@ -230,10 +230,7 @@ async def test_an_unknown_tutor_is_named(visit: Visit):
     await page.get_by_text("no experiment has a model 'nobody'").wait_for()
 
 
-@LOOKS
-async def test_axe_finds_nothing_on_the_page_of_trends(
-    store: SqlStore, visit: Visit, looks: list[Look]
-):
+async def test_axe_finds_nothing_on_the_page_of_trends(store: SqlStore, visit: Visit):
     await weeks(store, 6, models=6, changed=2)
 
     for week in range(2):
@@ -241,4 +238,4 @@ async def test_axe_finds_nothing_on_the_page_of_trends(
 
     shown = {f"/trends.html?model={MODEL}": POINTS}
     shown["/trends.html?model=p/breaks&figure=turns-kept"] = POINTS
-    await assert_accessible(visit, looks, shown)
+    await assert_accessible(visit, shown)

@@ -7,7 +7,7 @@ import pytest
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.contract.store.facts import a_response
-from tests.dashboard.accessibility import LOOKS, Look, assert_accessible, findings
+from tests.dashboard.accessibility import assert_accessible, findings
 from tests.dashboard.conftest import Visit
 from tests.dashboard.reading.test_run import HOSTILE
 from tests.dashboard.research_page import wind_on
@@ -130,8 +130,7 @@ async def test_the_palette_leads_to_a_tutor_a_page_and_a_scenario(store: SqlStor
     assert await page.evaluate("document.activeElement.id") == "scenario-student-2"
 
 
-@LOOKS
-async def test_axe_finds_nothing_on_a_comparison(store: SqlStore, visit: Visit, looks: list[Look]):
+async def test_axe_finds_nothing_on_a_comparison(store: SqlStore, visit: Visit):
     await seeded(store)
 
-    await assert_accessible(visit, looks, {ADDRESS: "#said .response"})
+    await assert_accessible(visit, {ADDRESS: "#said .response"})

@@ -6,7 +6,7 @@ import pytest
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.contract.store.facts import a_response
-from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
+from tests.dashboard.accessibility import assert_accessible
 from tests.dashboard.conftest import Visit
 from tests.dashboard.seeding import experiment, seed, tutors
 
@@ -84,11 +84,8 @@ async def test_the_scenarios_are_copied_as_csv(store: SqlStore, visit: Visit):
     assert len(lines) == 15 + 1
 
 
-@LOOKS
-async def test_axe_finds_nothing_on_scenarios_and_runs(
-    store: SqlStore, visit: Visit, looks: list[Look]
-):
+async def test_axe_finds_nothing_on_scenarios_and_runs(store: SqlStore, visit: Visit):
     await seeded(store)
 
     path = f"{SOCRATIC}&runs=reference%2Fsocratic%0Aambiguous-1"
-    await assert_accessible(visit, looks, {path: "tr.runs li"})
+    await assert_accessible(visit, {path: "tr.runs li"})

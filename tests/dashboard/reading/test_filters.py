@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
+from tests.dashboard.accessibility import assert_accessible
 from tests.dashboard.conftest import Visit
 from tests.dashboard.research_page import MODEL_ROWS, rows_of
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
@@ -164,14 +164,13 @@ async def test_cost_and_latency_are_filtered_by_dimension_and_time(
     assert await wrong.get_by_role("link", name="Clear the filters").is_visible()
 
 
-@LOOKS
-async def test_the_filters_fit_and_are_accessible(store: SqlStore, visit: Visit, looks: list[Look]):
+async def test_the_filters_fit_and_are_accessible(store: SqlStore, visit: Visit):
     await two_weeks(store)
     asked = f"model={FIRST}&model={SECOND}&dimension=student&since=2026-03-09"
     said = "#filtered:has-text('Every figure is that of this dimension alone.')"
     pages = {f"/{name}.html?{asked}": said for name in ("research", "frontier")}
 
-    await assert_accessible(visit, looks, pages)
+    await assert_accessible(visit, pages)
 
 
 MANY = 130

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
-from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
+from tests.dashboard.accessibility import assert_accessible
 from tests.dashboard.conftest import Visit
 from tests.dashboard.seeding import experiment, seed, tutors
 
@@ -40,8 +40,7 @@ async def test_each_field_has_the_score_of_the_api_and_leads_to_its_runs(
     await page.locator("tr.runs").first.wait_for()
 
 
-@LOOKS
-async def test_axe_finds_nothing_on_a_heat_map(store: SqlStore, visit: Visit, looks: list[Look]):
+async def test_axe_finds_nothing_on_a_heat_map(store: SqlStore, visit: Visit):
     await seed(store, experiment(tutors(6)), share=0.3)
 
-    await assert_accessible(visit, looks, {"/heatmap.html": "table.heat td"})
+    await assert_accessible(visit, {"/heatmap.html": "table.heat td"})

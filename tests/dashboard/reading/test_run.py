@@ -14,7 +14,7 @@ from socratic_bench.domain.scenario import Scenario
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_bench.scoring.score import score
 from tests.contract.store.facts import MONDAY, a_failure, a_response
-from tests.dashboard.accessibility import LOOKS, Look, assert_accessible
+from tests.dashboard.accessibility import assert_accessible
 from tests.dashboard.conftest import DESKTOP, Visit
 from tests.dashboard.research_page import width_of
 from tests.dashboard.seeding import tutors
@@ -216,9 +216,8 @@ async def test_a_page_without_the_api_says_so_and_comes_back_by_itself(
     assert not await page.locator("#away").is_visible()
 
 
-@LOOKS
-async def test_axe_finds_nothing_on_a_run(store: SqlStore, visit: Visit, looks: list[Look]):
+async def test_axe_finds_nothing_on_a_run(store: SqlStore, visit: Visit):
     planned = await recorded(store, [HOSTILE, LONG[:6_000]])
 
     path = f"/run.html?run={first_run(planned).run_id}"
-    await assert_accessible(visit, looks, {path: "#turn-2"})
+    await assert_accessible(visit, {path: "#turn-2"})

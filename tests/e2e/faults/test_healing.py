@@ -9,7 +9,7 @@ import pytest
 from socratic_bench.consuming.queues import WORK_QUEUES
 from tests.e2e.command import Terminal
 from tests.e2e.experiments import completed, dead_letters, submitted
-from tests.e2e.service_processes import all_ready, started
+from tests.e2e.service_processes import all_ready
 from tests.servers import rabbitmq
 from tests.servers.providers.endpoint import endpoint
 from tests.waiting import until
@@ -92,26 +92,25 @@ async def test_facts_that_were_purged_are_folded_all_the_same(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", WORKERS)
-async def test_a_service_that_is_frozen_for_longer_than_its_lease_changes_nothing(
-    terminal, addresses, environment, store, kind
+async def test_services_that_are_frozen_for_longer_than_their_leases_change_nothing(
+    terminal, addresses, environment, store
 ):
     async with (
         endpoint() as model,
         all_ready(environment, *WORKERS) as services,
-        started(kind, environment) as another,
+        all_ready(environment, *WORKERS),
     ):
-        await another.ready()
         model.hold()
         experiment_id = await submitted(terminal, model.config(repeats=2))
         await model.until_asked(1)
-        frozen = services[kind]
-        frozen.send_signal(signal.SIGSTOP)
+        for each in services.values():
+            each.send_signal(signal.SIGSTOP)
         await model.release()
         await asyncio.sleep(
             20
         )  # what is tried is that time passes: a dead owner's leases last 15 s
-        frozen.send_signal(signal.SIGCONT)
+        for each in services.values():
+            each.send_signal(signal.SIGCONT)
         await completed(store, experiment_id)
     assert max(model.calls_of_a_turn.values()) <= 2
     calls = (await store.calls(experiment_id)).calls

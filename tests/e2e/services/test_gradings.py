@@ -47,7 +47,7 @@ async def test_a_runner_is_killed_twice_and_no_stored_grading_is_paid_again(
             "models": [*TUTORS, *LOCAL],
             "scenarios": SCENARIOS,
             "repeats": 2,
-            "parameters": {"max_tokens": 20},
+            "parameters": {"max_tokens": 8},
             "use_llm_exploratory": {"model": model.model},
         }
         in_flight = 0

@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE, until
 pytestmark = [pytest.mark.connected, pytest.mark.long, pytest.mark.xdist_group("a real model")]
 
 FIXED = {"seed": 1}
-SHORT = a_question(turn=2, parameters=Parameters(max_tokens=24, temperature=0))
+SHORT = a_question(turn=2, parameters=Parameters(max_tokens=8, temperature=0))
 WITH_AN_END = a_question(parameters=Parameters(max_tokens=50, temperature=0))
 
 
@@ -76,7 +76,7 @@ async def test_a_reply_has_the_models_own_count_of_its_tokens(
 ):
     assert EARLIER in SHORT.earlier_turns
     reply = await opened(open_model, server, provider, stream=stream).ask(SHORT)
-    assert (reply.status, reply.usage.visible_output_tokens) == (Status.TRUNCATED, 24)
+    assert (reply.status, reply.usage.visible_output_tokens) == (Status.TRUNCATED, 8)
     assert reply.usage.input_tokens == await input_tokens(server, SHORT)
     assert reply.model_version == NAME
     assert reply.latency_ms is not None

@@ -128,8 +128,10 @@ BESIDE_MODELS = [
     ("repeats: '3'", 'line 2, repeats: must be a whole number, not "3"'),
     (
         "repeats: 2\nscenarios: [ambiguous-more-depth]\nstop_when: {interval: 0.05}",
-        "line 4, stop_when: an interval needs 5 scenarios, not 1: add some, or leave stop_when out "
-        "(--set stop_when=null)",
+        (
+            "line 4, stop_when: an interval needs 5 scenarios, not 1: add some, or leave stop_when "
+            "out (--set stop_when=null)"
+        ),
         (
             "line 4, stop_when: the first look comes after 2 repeats: raise `repeats`, the most "
             "that may be bought"
