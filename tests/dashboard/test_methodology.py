@@ -47,7 +47,7 @@ async def test_profiles_are_described_with_examples_limits_labels_and_formulas(
     assert (cells[0], cells[3]) == ("1386", "notice")
 
     await page.locator("summary", has_text="socratic-v2").click()
-    formula = page.locator("#other-profiles .weighing", has_text="withholding")
+    formula = page.locator("#other-profiles .weighing", has_text="withholding").first
     await formula.wait_for()
     assert "The overall score of a response is (asking" in await formula.inner_text()
     assert await width_of(page) <= viewport["width"]

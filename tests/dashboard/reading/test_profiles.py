@@ -129,7 +129,7 @@ async def test_an_unknown_profile_gets_a_sentence_and_a_way_on(
 ):
     planned = await seeded(store)
     page = await visit("/methodology.html", quiet=False)
-    known = "socratic-v1, socratic-v2, fidelity-1, fidelity-seed"
+    known = "socratic-v1, socratic-v2, socratic-v3, fidelity-1, fidelity-seed"
     unknown = f"nknown scorer profile 'nobody-v1'; known: {known}."
     for path in addresses(planned):
         await page.goto(f"{address}{path}{'&' if '?' in path else '?'}profile=nobody-v1")
