@@ -66,6 +66,7 @@ from socratic_bench.planning.config_file.validation import (
 )
 from socratic_bench.planning.config_file.weights import WEIGHTS, checked_weights
 from socratic_bench.planning.model_catalogue import ModelCatalogue
+from socratic_bench.providers.registry import is_free
 from socratic_bench.scoring.profile import CANONICAL, SAME_RULER
 
 _SELECTIONS = ("models", "scenarios", GRADER, STUDENT)
@@ -344,8 +345,8 @@ def _check_together(
 ) -> None:
     """Note fields that contradict each other."""
     written = settings.model_dump(exclude_unset=True)
-    unpriced = [model.id for model in models if model.price is None]
-    # D-127: a model without a price cannot be held to a budget.
+    unpriced = [model.id for model in models if model.price is None and not is_free(model)]
+    # D-127: a model of unknown price cannot be held to a budget.
     if written.get("budget") is not None and unpriced:
         problem = (
             f"a budget needs the price of every model, 0 for one that costs nothing; "

@@ -90,7 +90,7 @@ def test_a_price_and_a_name_of_the_student_are_no_conditions():
             + "student: {model: bedrock/x}",
             "line 3, student: no scenario has a second turn",
         ),
-        (STUDENT + "budget: 1", "reference/socratic, bedrock/x has none"),
+        (STUDENT + "budget: 1", "nothing; bedrock/x has none"),
         (
             STUDENT.replace("reference/socratic", "{id: bedrock/x, options: {api_key_env: A_KEY}}"),
             "line 3, student.model: model bedrock/x has another api_key_env among the models",
