@@ -11,11 +11,12 @@ MODELS = "models: [reference/socratic]\n"
 
 IN_MODELS = [
     (
-        "models:\n- reference/socratic\n- openai/x\nbudget: 1.5",
+        "models:\n- reference/socratic\n- bedrock/x\nbudget: 1.5",
         (
             "line 4, budget: a budget needs the price of every model, 0 for one that costs "
-            "nothing; openai/x has none"
+            "nothing; bedrock/x has none"
         ),
+    ),
     (
         "models:\n- gpt-4",
         'line 2, models[0]: must be `provider/name`, such as `reference/socratic`, not "gpt-4"',
@@ -174,7 +175,6 @@ BESIDE_MODELS = [
     ),
     ("budget: {usd: 1.00}", "line 2, budget: must be a number, not a mapping"),
     ("budget: -1", "line 2, budget: must be 0 or more, not -1"),
-    ),
     (
         '"a\\nb": 1',
         (
