@@ -16,6 +16,7 @@ pytestmark = pytest.mark.timeout(900)
 PATIENCE = 600
 
 THROTTLED = "the table takes no more requests for now"
+SLOW = "did not answer within"
 
 COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
@@ -81,11 +82,11 @@ async def test_the_cells_of_a_bad_day_are_those_of_a_quiet_one(stage: Operator, 
     store = stage.store()
 
     async def passed(task: str) -> dict[str, Any]:
-        """The scheduler's answer; {} where the table refused it: its schedule calls again."""
+        """The scheduler's answer; {} where a server refused it: its schedule calls again."""
         try:
             return stage.call_scheduler(task)
         except FunctionFailed as failed:
-            if THROTTLED not in str(failed):
+            if not any(why in str(failed) for why in (THROTTLED, SLOW)):
                 raise
             return {}
 
