@@ -133,8 +133,7 @@ async def test_check_asks_each_model_once_and_stores_nothing(tmp_path, dead_port
     assert empty.split()[1] == "empty"
     assert f"{MODEL} at http://127.0.0.1:{dead_port} {REFUSED}" in rest
     assert any(
-        "other-2: the answer is empty, and has no score: 5 output tokens" in each
-        for each in rest
+        "other-2: the answer is empty, and has no score: 5 output tokens" in each for each in rest
     )
     assert rest[-1].startswith("The check cost $0.00, and an unknown amount for openai-compatible/")
     [first, second, third] = json.loads(as_json.stdout)["models"]
