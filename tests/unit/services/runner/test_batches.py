@@ -150,7 +150,7 @@ def experiment(model: str, repeats: int) -> Experiment:
 async def test_each_answer_is_paid_once_whenever_processes_end(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dice, requests = random.Random(model), at_length(500, 10_000)
+    dice, requests = random.Random(model), at_length(500, 2_000)
     fates = random.Random(0)
     known: dict[str, str] = {}
 
@@ -165,7 +165,7 @@ async def test_each_answer_is_paid_once_whenever_processes_end(
         fails=lambda: "token_limit_exceeded" if dice.random() < 0.1 else None,
     )
     world = World(experiment(model, requests // 4), provider, monkeypatch)
-    world.chance = at_length(0.05, 0.004)
+    world.chance = at_length(0.05, 0.02)
     result = await world.until_done()
     assert (result.progress.done, result.progress.failed) == (requests // 2, 0)
     assert world.kills >= 3
