@@ -122,7 +122,7 @@ class FactHandler:
             requests.extend(events)
 
         last = present.runs(present.manifest.due_repeats)
-        with suppress(ExperimentStopped):  # whoever resumes it requests them
+        with suppress(ExperimentStopped):  # a later resumption requests them
             await resume(present, last, self._store, keep, clock=self._clock, source=SOURCE)
         return requests
 

@@ -107,7 +107,7 @@ class SpendingFigures(BaseModel):
 
 def _told(paid: float | None, possibly: float, in_flight: float, reused: float) -> str:
     if paid is None:
-        known = "an unknown price"
+        known = "no model has a price"
     else:
         known = f"paid {dollars(paid)}"
         if possibly:

@@ -110,7 +110,7 @@ def find_baseline(
             f"there is no experiment {name!r} in this store: "
             "write its id, the start of the id, its occasion or its name"
         )
-    raise UnknownExperiment(f"{wanted!r}: experiments {name!r} besides the newest: {len(others)}")
+    raise UnknownExperiment(f"{wanted!r}: the newest {name!r} has {len(others)} before it")
 
 
 def matching(experiments: Sequence[ExperimentOutline], text: str) -> list[ExperimentOutline]:

@@ -74,10 +74,15 @@ class MemoryExperiments(MemoryRole):
             stored = state.experiments.get(experiment_id)
             if stored is None or stored.completed_at is not None:
                 return None if stored is None else stored.completed_at
+            manifest, planned = stored.manifest, stored.planned_runs
+            if stopped_after is not None and manifest is not None:
+                manifest = manifest.model_copy(update={"stopped_after": stopped_after})
+                planned = manifest.planned_runs
+            left = planned - _done(state, stored)
             is_unscored = any(True for _ in state.unscored(experiment_id))
-            if is_unscored or not _is_done(state, stored, stopped_after):
+            if is_unscored or left > 0 or (left and stopped_after is not None):
                 return None
-            stored.completed_at = at
+            stored.manifest, stored.planned_runs, stored.completed_at = manifest, planned, at
             state.revision += 1
             return at
 
@@ -231,18 +236,6 @@ def _done(state: StoreState, stored: StoredExperiment) -> int:
     """Count the runs that ended under the experiment's profile."""
     cells = state.facts_of(stored.experiment_id).cells
     return sum(cell.runs_ended for key, cell in cells.items() if key.profile == stored.profile)
-
-
-def _is_done(state: StoreState, stored: StoredExperiment, stopped_after: int | None) -> bool:
-    """Return whether its runs are done; those of fewer repeats are the planned ones from now on."""
-    done = _done(state, stored)
-    if stopped_after is None or stored.manifest is None:
-        return done >= stored.planned_runs
-    stopped = stored.manifest.model_copy(update={"stopped_after": stopped_after})
-    if done != stopped.planned_runs:
-        return False
-    stored.manifest, stored.planned_runs = stopped, stopped.planned_runs
-    return True
 
 
 def _failed(state: StoreState, stored: StoredExperiment) -> int:

@@ -83,7 +83,7 @@ function showFacts(detail: ExperimentDetail): void {
 
 function spent({ spending }: ExperimentDetail): string {
   const { paid_usd: paid, possibly_paid_usd: possibly, budget_usd: budget, told } = spending;
-  if (paid === null) return `unknown: no model has a price (${told})`;
+  if (paid === null) return told;
   if (budget === null) return `${told}, no budget set`;
   const used = Math.min(1, (paid + (possibly ?? 0)) / budget);
   return `${told}; budget ${dollars(budget)}${budget > 0 ? ` (${percent(used)} used)` : ""}`;
