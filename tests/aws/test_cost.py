@@ -6,7 +6,7 @@ import re
 import pytest
 
 from socratic_bench.consuming.queues import WORK_QUEUES
-from tests.aws.environment import ROOT, synthesize
+from tests.aws.environment import ROOT
 
 RUNBOOK = ROOT / "docs" / "how-to" / "deploy-aws.md"
 MINUTES = 43_800
@@ -20,17 +20,11 @@ ALARM, METRIC = 0.10, 0.30
 
 
 @pytest.fixture(scope="module")
-def templates(packages, tmp_path_factory):
-    # As the runbook has it: no canary, no alarm of the calls' cost, no keys.
-    return synthesize(tmp_path_factory.mktemp("cost"), packages=str(packages))
-
-
-@pytest.fixture(scope="module")
-def counted(templates):
+def counted(plain_templates):
     """The number of resources of each kind in all templates."""
     kinds = [
         resource["Type"].removeprefix("AWS::")
-        for template in templates.values()
+        for template in plain_templates.values()
         for resource in template["Resources"].values()
     ]
     return {kind: kinds.count(kind) for kind in set(kinds)}
@@ -58,16 +52,16 @@ def memory_of(templates, function):
     return found / 1024
 
 
-def test_what_depends_on_the_templates_is_what_the_templates_have(templates, counted):
+def test_what_depends_on_the_templates_is_what_the_templates_have(plain_templates, counted):
     rows = table()
     assert counted["Lambda::EventSourceMapping"] == len(WORK_QUEUES)
     polls = counted["Lambda::EventSourceMapping"] * 5 * 3 * MINUTES
     alarms = counted["CloudWatch::Alarm"]
     looks = MINUTES
-    assert '"rate(1 minute)"' in json.dumps(templates)
-    scheduler = looks * (0.2 * memory_of(templates, "scheduler") * GB_SECOND + INVOCATION)
+    assert '"rate(1 minute)"' in json.dumps(plain_templates)
+    scheduler = looks * (0.2 * memory_of(plain_templates, "scheduler") * GB_SECOND + INVOCATION)
     store = looks * READ_UNIT + looks / 10 * (6 * WRITE_UNIT + 10 * READ_UNIT)
-    runner = 325 * 4.33 * 15 * memory_of(templates, "runner") * GB_SECOND
+    runner = 325 * 4.33 * 15 * memory_of(plain_templates, "runner") * GB_SECOND
     facts = RUNS * 12 * WRITE_UNIT + RUNS * 4 / MILLION * 0.45
     expected = {
         "idle polling of SQS": ((polls - MILLION) * SQS_REQUEST, polls * SQS_REQUEST),

@@ -30,13 +30,19 @@ CONTEXT = {
 
 
 @pytest.fixture(scope="session")
-def folder(packages, tmp_path_factory):
-    return tmp_path_factory.mktemp("templates")
+def templates(packages, tmp_path_factory):
+    return synthesize(tmp_path_factory.mktemp("templates"), packages=str(packages), **CONTEXT)
 
 
 @pytest.fixture(scope="session")
-def templates(packages, folder):
-    return synthesize(folder, packages=str(packages), **CONTEXT)
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("with-all")
+
+
+@pytest.fixture(scope="session")
+def with_all(packages, folder):
+    """With a canary and an alarm of the calls' cost, too."""
+    return synthesize(folder, packages=str(packages), canary="true", daily_call_usd="25", **CONTEXT)
 
 
 def resources(templates: dict[str, Any], kind: str) -> list[dict[str, Any]]:
@@ -266,11 +272,10 @@ def test_each_function_has_an_alias_a_log_with_an_end_and_alarms(templates):
     assert "socratic-dev-call-cost" not in alarms
 
 
-def test_the_cost_of_a_day_s_calls_has_an_alarm_where_it_is_asked_for(packages, tmp_path):
-    templates = synthesize(tmp_path, packages=str(packages), daily_call_usd="25", **CONTEXT)
+def test_the_cost_of_a_day_s_calls_has_an_alarm_where_it_is_asked_for(with_all):
     [alarm] = [
         each
-        for each in properties(templates, "AWS::CloudWatch::Alarm")
+        for each in properties(with_all, "AWS::CloudWatch::Alarm")
         if each["AlarmName"] == "socratic-dev-call-cost"
     ]
     assert (alarm["Namespace"], alarm["MetricName"]) == ("SocraticBench", "CallUSD")
@@ -316,20 +321,26 @@ def test_nothing_names_an_account_or_a_region(templates):
     assert re.findall(r"\b(?:us|eu|ap|sa|ca)-[a-z]+-\d\b", text) == []
 
 
-def test_cfn_lint_finds_nothing(templates, folder):
-    assert lint(folder) == ""
+def test_cfn_lint_finds_nothing(with_all, folder):
+    files = sorted(folder.glob("*.template.json"))
+    done = subprocess.run(
+        [python().with_name("cfn-lint"), "--ignore-checks", NOT_NEEDED, "--", *files],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert len(files) == len(with_all)
+    assert done.stdout + done.stderr == ""
 
 
-def test_a_canary_falls_back_within_its_five_minutes_and_passes_the_linters(packages, tmp_path):
-    templates = synthesize(tmp_path, packages=str(packages), canary="true", **CONTEXT)
-    assert lint(tmp_path) == ""
-    groups = properties(templates, "AWS::CodeDeploy::DeploymentGroup")
-    aliases = resources(templates, "AWS::Lambda::Alias")
+def test_a_canary_falls_back_within_its_five_minutes(with_all):
+    groups = properties(with_all, "AWS::CodeDeploy::DeploymentGroup")
+    aliases = resources(with_all, "AWS::Lambda::Alias")
     assert len(groups) == len(aliases) == 5
     assert all("CodeDeployLambdaAliasUpdate" in each["UpdatePolicy"] for each in aliases)
     alarms = {
         name: resource["Properties"]
-        for template in templates.values()
+        for template in with_all.values()
         for name, resource in template["Resources"].items()
         if resource["Type"] == "AWS::CloudWatch::Alarm"
     }
@@ -339,18 +350,6 @@ def test_a_canary_falls_back_within_its_five_minutes_and_passes_the_linters(pack
         [alarm] = [alarms[each["Name"]["Ref"]] for each in group["AlarmConfiguration"]["Alarms"]]
         assert alarm["Period"] * alarm["DatapointsToAlarm"] < 300
         assert "see the runbook" in alarm["AlarmDescription"]
-
-
-def lint(folder) -> str:
-    """What cfn-lint finds in the templates of a folder."""
-    files = sorted(folder.glob("*.template.json"))
-    done = subprocess.run(
-        [python().with_name("cfn-lint"), "--ignore-checks", NOT_NEEDED, "--", *files],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout + done.stderr
 
 
 async def test_cloudfront_leads_the_paths_of_the_api_to_it_and_those_of_pages_to_files(

@@ -144,7 +144,7 @@ def release_of(packages: Path) -> str:
 
 
 def week_of(occasion: str) -> dict[str, Any]:
-    """The configuration of a week: 25 models without latency, 45 runs of each."""
+    """The configuration of a week: 25 models without latency, 15 runs of each."""
     kinds = ("socratic", "lecturer", "hedger", "drifter")
     models = [f"reference/{kinds[n % len(kinds)]}@{n}" for n in range(25)]
-    return {"models": models, "repeats": 3, "occasion": occasion}
+    return {"models": models, "repeats": 1, "occasion": occasion}

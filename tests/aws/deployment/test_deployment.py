@@ -66,7 +66,7 @@ async def test_a_judge_is_deployed_and_rolled_back_while_an_experiment_runs(stag
         await store.prepare()
         experiment = await store.register(parsed.experiment(SystemClock().now()))
         runs = list(experiment.runs())
-        assert len(runs) == 25 * 45
+        assert len(runs) == 25 * 15
         parts = [runs[part::4] for part in range(4)]
 
         await request(stage, store, experiment, parts[0])
@@ -96,7 +96,7 @@ async def test_a_judge_is_deployed_and_rolled_back_while_an_experiment_runs(stag
 
     _, answer = stage.request(f"/api/model-comparison?experiment={experiment.experiment_id}")
     assert {each["model_id"]: each["total_runs"] for each in answer["models"]} == dict.fromkeys(
-        config["models"], 45
+        config["models"], 15
     )
 
 
@@ -106,7 +106,7 @@ def test_a_stage_is_updated_and_rolled_back(stage: Operator, tmp_path: Path) -> 
     config = tmp_path / "config.json"
 
     def configured(name: str) -> str:
-        config.write_text(json.dumps({**week_of(name), "repeats": 1}))
+        config.write_text(json.dumps(week_of(name)))
         return name
 
     def occasion() -> str:
