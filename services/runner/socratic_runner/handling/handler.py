@@ -132,6 +132,9 @@ class RunRequestedHandler:
             if run.conversation.open and not run.conversation.is_graded:
                 put([Emit(_fresh(run))])
 
+        # Another runner may have ended between storing these and publishing them.
+        if run.unpublished:
+            on_turn()
         try:
             if run.student is None:
                 await self._runner.run(run.model, run.conversation, on_turn)

@@ -31,6 +31,7 @@ from tests.unit.services.runner.scripted import (
     reply,
     requested,
 )
+from tests.waiting import waiting_for
 
 
 async def test_a_response_is_recorded_whole_and_published(store):
@@ -99,19 +100,39 @@ async def test_each_turn_carries_the_key_of_its_scenario(store):
     assert stored[run.run_id] == [event.data for event in events]
 
 
-async def test_a_run_that_was_cut_off_goes_on_at_its_first_missing_turn(store):
-    def fails_at_turn_2(question, _):
-        if question.turn == 2:
-            return ModelCallFailed(FailureKind.AUTH, "no key", retryable=False)
-        return reply(f"first {question.turn}")
+def first_turn_alone(question, _):
+    if question.turn == 2:
+        return ModelCallFailed(FailureKind.AUTH, "no key", retryable=False)
+    return reply(f"first {question.turn}")
 
-    *_, failed = await carry_out(store, ScriptedClient(fails_at_turn_2), THREE)
+
+async def test_a_run_that_was_cut_off_goes_on_at_its_first_missing_turn(store):
+    *_, failed = await carry_out(store, ScriptedClient(first_turn_alone), THREE)
     assert isinstance(failed, RunFailed)
     assert (failed.data.turn, failed.data.kind) == (2, "auth")
     client = ScriptedClient(lambda question, _: reply(f"later {question.turn}"))
     events = await carry_out(store, client, THREE, retry=1)
     assert [question.turn for question in client.asked] == [2, 3]
     assert [event.data.text for event in events] == ["first 1", "later 2", "later 3"]
+
+
+async def test_what_an_ended_runner_stored_is_published_before_the_next_call_ends(store):
+    """A curator would take it for lost, however slow the model is."""
+    first, _ = await carry_out(store, ScriptedClient(first_turn_alone), THREE)
+    go_on = asyncio.Event()
+
+    async def slow():
+        await go_on.wait()
+        return reply()
+
+    async with parts_of_a_runner(store, ScriptedClient(lambda *_: slow())) as parts:
+        handling = parts.handler([requested(THREE, retry=1)])
+        async with waiting_for("stored turns"):
+            [emitted] = await anext(handling)
+        assert [event.data for event in emitted.publish] == [first.data]
+        go_on.set()
+        async for _ in handling:
+            pass
 
 
 async def test_a_request_to_try_again_is_not_answered_by_the_failure_it_came_in_on(store):
