@@ -38,11 +38,11 @@ pytestmark = [pytest.mark.connected, pytest.mark.long]
 REPLACED = ("runner", "judge", "curator", "runner", "judge", "curator", "api")
 """The earlier processes, in the order in which a new one takes the place of each."""
 
-REPEATS_AT_FIRST = 40
+REPEATS_AT_FIRST = 20
 """Of the experiment that the earlier version plans, and that is under way when the first new
 process starts."""
 
-REPEATS = 6
+REPEATS = 4
 """Of each experiment that is under way when an earlier process is told to go."""
 
 TUTORS = ("socratic", "lecturer", "hedger")
