@@ -85,7 +85,7 @@ class BusyAtFirst:
         await self.client.close()
 
 
-@pytest.mark.parametrize("runs", [100, 400])
+@pytest.mark.parametrize("runs", [100, pytest.param(400, marks=pytest.mark.long)])
 def test_runs_that_wait_for_a_busy_provider_are_not_requested_again(runs):
     async def hour():
         async with simulation(runners=1, open_client=BusyAtFirst) as simulated:

@@ -101,6 +101,7 @@ def test_stopping_a_call_stops_the_model_itself(monkeypatch):
     assert len(taken) == stop_at
 
 
+@pytest.mark.long
 async def test_copies_that_answer_at_the_same_time_give_the_texts_of_one_alone():
     texts = []
     for copies in (1, 2):

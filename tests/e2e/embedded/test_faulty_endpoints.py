@@ -133,6 +133,7 @@ FAILING = {
 """How all three runs of each model end, and the calls they take with two tries a run."""
 
 
+@pytest.mark.long
 def test_faults_that_last_fail_their_own_runs_with_their_class_and_nothing_else(tmp_path):
     address = aimock.SERVER.address()
     environment = {

@@ -73,6 +73,7 @@ async def test_what_was_lost_with_every_queue_is_sent_again_and_nothing_is_paid_
     assert await dead_letters(addresses) == []
 
 
+@pytest.mark.long
 async def test_facts_that_were_purged_are_folded_all_the_same(
     terminal, addresses, environment, store
 ):

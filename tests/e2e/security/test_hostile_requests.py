@@ -225,6 +225,7 @@ async def test_four_hundred_hostile_requests_at_once_keep_nobody_else_waiting(ap
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.long
 async def test_more_large_batches_than_the_api_holds_at_once_are_all_scored(api: ServiceProcess):
     address = await address_of(api)
     bystander = Bystander()

@@ -36,6 +36,7 @@ async def test_one_command_gets_all_its_runs_through_with_few_refused_calls(tmp_
     print(f"{limited.refused} refused calls of {RUNS} runs")
 
 
+@pytest.mark.long
 async def test_three_runners_together_get_all_runs_through_with_few_refused_calls(
     services_terminal, environment, store
 ):

@@ -273,6 +273,7 @@ async def test_what_takes_longer_than_the_drain_deadline_is_given_back(
     )
 
 
+@pytest.mark.long
 async def test_the_runs_of_a_killed_runner_come_through_long_before_its_leases_run_out(
     services_terminal, environment, store, broker
 ):

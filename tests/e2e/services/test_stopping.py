@@ -196,6 +196,7 @@ async def test_requests_of_a_stopped_experiment_are_settled_and_its_results_stay
     assert await dead(broker) == []
 
 
+@pytest.mark.long
 async def test_one_is_deleted_and_nothing_of_it_is_left_nor_of_the_other_gone(
     terminal, addresses, store, broker, quiet_cells
 ):
