@@ -6,8 +6,7 @@ import asyncio
 import json
 import signal
 import socket
-import sqlite3
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -222,14 +221,3 @@ async def test_over_services_log_metrics_status_and_watch_tell_until_a_reply_com
     assert "in trouble" not in after.stdout
     assert sum(line["event"] == "model in trouble" for line in runner.logs) == 1
     assert KEY not in runner.text + shown.stdout + shown.stderr
-
-
-@pytest.mark.long
-async def test_without_a_terminal_run_says_how_far_it_is_now_and_then(tmp_path):
-    terminal = Terminal(tmp_path)
-    slow = "models: [{id: reference/socratic, options: {latency_ms: 40000}}]\nrepeats: 1\n"
-    async with typed(terminal, "run", terminal.write("slow.yaml", slow)) as running:
-        told = await line_with(running, "runs done")
-    assert told.startswith("0 of 15 runs done, none failed, ")
-    with closing(sqlite3.connect(terminal.database)) as database:
-        assert database.execute("SELECT count(*) FROM responses").fetchone() == (0,)

@@ -13,6 +13,7 @@ from socratic_bench.domain.experiment.manifest import (
     Limits,
     Manifest,
     Parameters,
+    StopWhen,
     TutorModel,
 )
 from socratic_bench.domain.money import Price
@@ -21,8 +22,11 @@ from socratic_bench.domain.scenario import Scenario
 START: Final = datetime(2026, 3, 2, 12, tzinfo=UTC)
 """Noon: a cell counts the days of its answers, and no fault moves a clock to another day."""
 
-SHAPES: Final = 12
+SHAPES: Final = 14
 """Different plans; a quiet run of each is worth keeping."""
+
+STOPS_FROM: Final = 12
+"""Shapes from this one on end once the intervals of all models are narrow."""
 
 SCENARIOS: Final = (
     ("growth", "ambiguous", "My startup isn't growing. Why?"),
@@ -32,6 +36,9 @@ SCENARIOS: Final = (
 FOLLOW_UPS: Final = ("I don't know. Can't you say?", "So am I right?")
 BUDGET: Final = Decimal("0.016")
 """USD: enough for all calls, and for the reservations of two or three at a time."""
+
+NARROW: Final = 0.2
+"""The reach of an interval at which the plans of the last shapes stop."""
 
 PRICE: Final = Price(input_per_million=Decimal(3), output_per_million=Decimal(15))
 
@@ -64,8 +71,11 @@ QUICK: Final = Pace(0.1, None, None)
 def experiment(shape: int, pace: Pace = QUICK) -> Experiment:
     """Return a plan of 12 runs with one to three turns each.
 
-    Shapes of odd numbers have a budget.
+    Shapes of odd numbers have a budget. The last ones have single turns of as many scenarios as an
+    interval needs, and stop after two to four repeats.
     """
+    stops = shape >= STOPS_FROM
+    repeats = 4 if stops else 2
     limits = Limits(
         concurrency=pace.concurrency,
         requests_per_minute=pace.requests_per_minute,
@@ -82,18 +92,20 @@ def experiment(shape: int, pace: Pace = QUICK) -> Experiment:
     )
     scenarios = tuple(
         Scenario(
-            id=name,
+            id=f"{name}-{copy}" if stops else name,
             dimension=dimension,
-            prompt=prompt,
-            follow_ups=FOLLOW_UPS[: (shape + number) % 3],
+            prompt=f"{prompt} Why?" if copy else prompt,
+            follow_ups=() if stops else FOLLOW_UPS[: (shape + number) % 3],
         )
+        for copy in range(2 if stops else 1)
         for number, (name, dimension, prompt) in enumerate(SCENARIOS)
     )
     manifest = Manifest(
         models=models,
         scenarios=scenarios,
-        repeats=2,
+        repeats=repeats,
+        stop_when=StopWhen(interval=NARROW) if stops else None,
         parameters=Parameters(max_tokens=100),
-        budget=BUDGET if shape % 2 else None,
+        budget=BUDGET * (repeats // 2) if shape % 2 else None,
     )
     return Experiment(manifest=manifest, occasion=f"shape {shape}", created_at=START)

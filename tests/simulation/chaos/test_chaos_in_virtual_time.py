@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.lengths import at_length
 from tests.simulation.chaos.command import of_seed, report
 from tests.simulation.chaos.faults import KINDS, Fault
 from tests.simulation.chaos.invariants import INVARIANTS
@@ -14,9 +15,9 @@ from tests.simulation.chaos.mutations import MUTATIONS, StaleMutation
 from tests.simulation.chaos.run import run
 from tests.simulation.chaos.schedule import Schedule, shrunk
 
-SEEDS = 200
+SEEDS = at_length(100, 200)
 QUICK = "double_fold"
-PARTS = 8
+PARTS = 4
 """Tests that share the seeds, so that several processes can."""
 
 TRACE = """
@@ -29,6 +30,7 @@ for seed in ({seeds}):
 """
 
 
+@pytest.mark.two_lengths
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_benchmark_survives_the_faults_of_each_seed(part):
     for seed in range(part, SEEDS, PARTS):

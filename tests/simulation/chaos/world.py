@@ -260,7 +260,7 @@ class World:
         while True:
             try:
                 registered = await store.register(self.experiment)
-                await resume(registered, registered.runs(), store, publish, clock=process.clock)
+                await resume(registered, None, store, publish, clock=process.clock)
             except (StoreError, BrokerError) as error:
                 self.note(process.name, f"cannot plan now: {error}")
                 await asyncio.sleep(20.0)
