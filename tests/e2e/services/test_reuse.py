@@ -10,6 +10,7 @@ import pytest
 
 from socratic_bench.addresses import open_store
 from socratic_bench.domain.aggregates.cell import Cell
+from socratic_bench.ports.stores.store import Store
 from tests.e2e.command import Terminal
 from tests.e2e.service_processes import all_ready
 from tests.servers import postgresql, rabbitmq
@@ -91,43 +92,46 @@ def _figures(cell: Cell) -> str:
 
 
 async def test_services_reuse_what_is_stored_and_the_figures_are_those_of_a_fresh_run(tmp_path):
+    """Those of repeats that go on until the intervals are narrow, too."""
     models = ["reference/socratic", "reference/lecturer"]
+    others = [*models, "reference/drifter", "reference/hedger"]
+    narrow = {"models": others, "repeats": 8, "stop_when": {"interval": 0.068}}
+    alone = Terminal(tmp_path)
 
     async with rabbitmq.namespace() as broker, postgresql.prepared_database() as address:
         terminal = Terminal(
             tmp_path, {"SOCRATIC_BROKER_URL": broker, "SOCRATIC_STORE_URL": address}
         )
-        store = open_store(address)
+        store, quiet = open_store(address), open_store(alone.store)
 
-        async def submitted(repeats: int, *options: str, **changes) -> dict:
-            config = {"models": models, "repeats": repeats, **changes}
+        async def submitted(**config) -> dict:
             path = terminal.write("b.json", json.dumps(config))
-            done = await asyncio.to_thread(terminal.run, "submit", path, "--json", *options)
+            done = await asyncio.to_thread(terminal.run, "submit", path, "--json")
             assert done.returncode == 0, done.stderr
             counts = json.loads(done.stdout)
             watched = await asyncio.to_thread(terminal.run, "watch", counts["experiment_id"])
             assert watched.returncode == 0, watched.stderr
             return counts
 
+        async def figures(of: Store, experiment_id: str) -> list[tuple]:
+            cells = await of.cells([experiment_id])
+            return [(cell.key[1:], cell.dimension, _figures(cell)) for cell in cells]
+
         try:
             async with all_ready(terminal.environment, "runner", "judge", "curator"):
-                await submitted(2)
-                more = await submitted(3)
+                await submitted(models=models, repeats=2)
+                more = await submitted(models=models, repeats=3)
                 assert (more["planned"], more["answered"], more["requested"]) == (90, 60, 30)
                 assert (await store.calls(more["experiment_id"])).calls == 30
-            cells = [
-                (cell.key[1:], cell.dimension, _figures(cell))
-                for cell in await store.cells([more["experiment_id"]])
-            ]
+                stopped = await submitted(**narrow)
+            for config in ({"models": models, "repeats": 3}, narrow):
+                path = alone.write("alone.json", json.dumps(config))
+                ran = await asyncio.to_thread(alone.run, "run", path, "--fresh")
+                assert ran.returncode == 0, ran.stderr
+            for id_ in (more["experiment_id"], stopped["experiment_id"]):
+                assert await figures(store, id_) == await figures(quiet, id_)
+                assert (await store.progress(id_)).planned == (await quiet.progress(id_)).planned
+            assert 2 * 60 < (await store.progress(stopped["experiment_id"])).planned < 8 * 60
         finally:
             await store.close()
-
-    alone = Terminal(tmp_path)
-    path = alone.write("alone.json", json.dumps({"models": models, "repeats": 3}))
-    assert (await asyncio.to_thread(alone.run, "run", path)).returncode == 0
-    quiet = open_store(alone.store)
-    try:
-        expected = await quiet.cells([more["experiment_id"]])
-        assert cells == [(cell.key[1:], cell.dimension, _figures(cell)) for cell in expected]
-    finally:
-        await quiet.close()
+            await quiet.close()
