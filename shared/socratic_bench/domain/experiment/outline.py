@@ -82,6 +82,9 @@ class ExperimentOutline:
     deadline_at: datetime
     state: ExperimentState
     planned_runs: int
+    most_runs: int
+    """The runs of all its repeats; more than planned where `stop_when` ended it."""
+
     has_prices: bool
     """Whether a model of the plan has a price."""
 
@@ -126,6 +129,7 @@ class ExperimentOutline:
             deadline_at=experiment.deadline_at,
             state=experiment.state,
             planned_runs=manifest.planned_runs,
+            most_runs=manifest.runs_of_a_round * manifest.repeats,
             has_prices=manifest.has_prices,
             twins=manifest.twins,
         )

@@ -160,8 +160,9 @@ def within(choice: Choice, experiment_ids: Iterable[str]) -> Choice:
 
 
 def _done(experiment: ExperimentOutline, done: Mapping[str, int]) -> int:
+    """Return the runs of an experiment; all of them where narrow intervals spared it some."""
     is_complete = experiment.completed_at is not None
-    return experiment.planned_runs if is_complete else done.get(experiment.experiment_id, 0)
+    return experiment.most_runs if is_complete else done.get(experiment.experiment_id, 0)
 
 
 def _preferred(

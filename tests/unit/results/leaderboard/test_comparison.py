@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from socratic_bench.adapters.stores.memory.store import MemoryStore
-from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
+from socratic_bench.domain.experiment.manifest import Experiment, Manifest, StopWhen, TutorModel
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.errors import UnknownExperiment
@@ -332,6 +332,21 @@ async def test_a_running_experiment_replaces_no_complete_one_and_more_than_a_pil
 
     assert {row.experiment_ids for row in comparison.models} == {(full.experiment_id,)}
     assert [each.reason for each in comparison.left_out] == ["incomplete", "pilot"]
+
+
+async def test_an_experiment_that_narrow_intervals_ended_is_no_pilot(store: MemoryStore):
+    week = experiment(tutors(3), occasion="2026-W11", created_at=MONDAY + timedelta(days=7))
+    stops = {"repeats": 6, "stop_when": StopWhen(interval=0.2)}
+    manifest = Manifest.model_validate(week.manifest.model_dump() | stops)
+    week = Experiment(manifest=manifest, occasion=week.occasion, created_at=week.created_at)
+    await seed(store, experiment(tutors(3), repeats=6))
+    await seed(store, week, share=2 / 6)
+    assert await store.complete(week.experiment_id, week.created_at, 2)
+
+    comparison = await model_comparison(store)
+
+    assert {row.experiment_ids for row in comparison.models} == {(week.experiment_id,)}
+    assert [each.reason for each in comparison.left_out] == ["older"]
 
 
 async def test_a_pin_decides_which_table_is_the_default_one(store: MemoryStore):
