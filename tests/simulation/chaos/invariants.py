@@ -170,10 +170,15 @@ async def rate_limits_hold(world: World, expected: bytes | None) -> AsyncIterato
 async def only_losses_are_healed(world: World, expected: bytes | None) -> AsyncIterator[str]:
     """The reconciler sends nothing again where no message was lost and nobody was away for long.
 
-    What heals after minutes would hide a message that the services lose by themselves.
+    What heals after minutes would hide a message that the services lose by themselves. A failure
+    that waits in a runner for room in a queue looks lost.
     """
+    held_up = {"failures"} if world.had_full_queues else set()
     for process in world.all_processes if world.is_harmless else ():
-        if process.reconciler is not None and (sent := +process.reconciler.sent_again):
+        if process.reconciler is None:
+            continue
+        sent = {what: n for what, n in process.reconciler.sent_again.items() if n}
+        if sent.keys() - held_up:
             yield f"{process.name} sent again: {dict(sent)}"
 
 

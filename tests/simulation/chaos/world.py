@@ -82,6 +82,9 @@ class World:
     writable_again: list[float] = field(default_factory=list)
     """The times at which a store that took nothing takes facts again."""
 
+    had_full_queues: bool = False
+    """Whether publishers waited for room."""
+
     strange_errors: int = 0
     """How many have been, and will be."""
 
