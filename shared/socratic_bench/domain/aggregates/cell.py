@@ -205,6 +205,12 @@ class Cell:
             getattr(self, name).merge(getattr(other, name))
         self.runs_ended += other.runs_ended
 
+    def copy(self) -> Cell:
+        """Return an equal cell that keeps its figures when this one changes."""
+        copied = Cell(self.key, self.dimension)
+        copied.merge(self)
+        return copied
+
     def contents(self) -> dict[str, Any]:
         """Return everything but the key, as JSON has it, the counts beside the other figures."""
         contents: dict[str, Any] = {name: _tally_to_list(getattr(self, name)) for name in _TALLIES}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from copy import deepcopy
 from itertools import chain, islice
 from typing import Final
 
@@ -37,14 +36,14 @@ class MemoryResponses(MemoryRole):
     async def responses(self, run_ids: Collection[str]) -> Mapping[str, Sequence[Response]]:
         async with self._state_alone() as state:
             return {
-                run_id: [_copy(turns[turn]) for turn in sorted(turns)]
+                run_id: [turns[turn] for turn in sorted(turns)]
                 for run_id in run_ids
                 if (turns := state.responses.get(run_id))
             }
 
     async def unscored_responses(self, experiment_id: str, limit: int) -> Sequence[Response]:
         async with self._state_alone() as state:
-            return [_copy(each) for each in islice(state.unscored(experiment_id), limit)]
+            return list(islice(state.unscored(experiment_id), limit))
 
     async def record_failures(self, failures: Sequence[RecordedFailure]) -> None:
         async with self._state_alone() as state:
@@ -55,12 +54,12 @@ class MemoryResponses(MemoryRole):
                 recorded = state.facts_to_change(run.experiment_id).recorded
                 known = recorded.get(run.run_id)
                 if known is None or known.retry < failed.retry:
-                    recorded[run.run_id] = _copy_of_recorded(failed)
+                    recorded[run.run_id] = failed
 
     async def recorded_failures(self, run_ids: Collection[str]) -> Mapping[str, RecordedFailure]:
         async with self._state_alone() as state:
             return {
-                run_id: _copy_of_recorded(facts.recorded[run_id])
+                run_id: facts.recorded[run_id]
                 for facts in state.facts.values()
                 for run_id in run_ids
                 if run_id in facts.recorded
@@ -74,7 +73,7 @@ class MemoryResponses(MemoryRole):
                 failure = facts.recorded[run_id].failure
                 folded = facts.failures.get(RunKey(experiment_id, run_id, profile or ""))
                 if outranks(failure, None if folded is None else folded.failure):
-                    unfolded.append(failure.model_copy(deep=True))
+                    unfolded.append(failure)
             return unfolded[:limit]
 
 
@@ -94,18 +93,10 @@ def _record(state: StoreState, response: Response, lease_id: str | None) -> Resp
             account.pay(charged or 0, run.experiment_id)
             account.reused += response.reused_nanodollars
     if stored is not None:
-        return _copy(stored)
+        return stored
     state.facts_to_change(run.experiment_id).calls.setdefault(turn, TurnCalls())
-    state.responses.setdefault(run.run_id, {})[response.turn] = _copy(response)
+    state.responses.setdefault(run.run_id, {})[response.turn] = response
     return response
-
-
-def _copy(response: Response) -> Response:
-    return response.model_copy(deep=True)
-
-
-def _copy_of_recorded(recorded: RecordedFailure) -> RecordedFailure:
-    return recorded._replace(failure=recorded.failure.model_copy(deep=True))
 
 
 PAGE: Final = 500
@@ -128,14 +119,14 @@ class MemoryAggregates(MemoryRole):
                 if (fold := folds.get(scored.run.experiment_id)) is not None:
                     stored = state.facts[scored.run.experiment_id].scores
                     fold.add_score(scored, is_new=score_of(scored) not in stored)
-                    stored.setdefault(score_of(scored), scored.model_copy(deep=True))
+                    stored.setdefault(score_of(scored), _copy(scored))
             for failure in failures:
                 if (fold := folds.get(failure.run.experiment_id)) is not None:
-                    fold.add_failure(failure.model_copy(deep=True))
+                    fold.add_failure(failure)
             for id_, fold in folds.items():
                 state.revision += len(fold.changed)
                 state.cell_revisions[id_] += len(fold.changed)
-            return deepcopy([cell for fold in folds.values() for cell in fold.touched])
+            return [cell.copy() for fold in folds.values() for cell in fold.touched]
 
     async def cells(
         self,
@@ -153,7 +144,7 @@ class MemoryAggregates(MemoryRole):
                 and model_id in {None, cell.key.model_id}
                 and profile in {None, cell.key.profile}
             ]
-            return deepcopy(sorted(found, key=lambda cell: cell.key))
+            return [cell.copy() for cell in sorted(found, key=lambda cell: cell.key)]
 
     async def score_rows(self, experiment_id: str) -> AsyncIterator[Sequence[ScoredResponse]]:
         """Yield pages, each read in its own step, so that a slow reader holds nothing up."""
@@ -162,9 +153,8 @@ class MemoryAggregates(MemoryRole):
         for start in range(0, len(keys), PAGE):
             async with self._state_alone() as state:
                 scores = state.facts_of(experiment_id).scores
-                page = [scores[key] for key in keys[start : start + PAGE] if key in scores]
-                copies = [scored.model_copy(deep=True) for scored in page]
-            yield copies
+                page = [_copy(scores[key]) for key in keys[start : start + PAGE] if key in scores]
+            yield page
 
     async def failure_rows(self, experiment_id: str) -> AsyncIterator[Sequence[RunFailure]]:
         """Yield pages, as `score_rows` does."""
@@ -173,9 +163,9 @@ class MemoryAggregates(MemoryRole):
         for start in range(0, len(keys), PAGE):
             async with self._state_alone() as state:
                 failures = state.facts_of(experiment_id).failures
-                page = [failures[key] for key in keys[start : start + PAGE] if key in failures]
-                copies = [stored.failure.model_copy(deep=True) for stored in page]
-            yield copies
+                following = keys[start : start + PAGE]
+                page = [failures[key].failure for key in following if key in failures]
+            yield page
 
     async def scored_profiles(
         self, experiment_ids: Collection[str]
@@ -238,6 +228,12 @@ class MemoryAggregates(MemoryRole):
     async def revision(self) -> str:
         async with self._state_alone() as state:
             return str(state.revision)
+
+
+def _copy(scored: ScoredResponse) -> ScoredResponse:
+    """Return an equal score with mappings of its own."""
+    vectors = None if scored.vectors is None else dict(scored.vectors)
+    return scored.model_copy(update={"vectors": vectors, "counts": dict(scored.counts)})
 
 
 def _fold_into(state: StoreState, experiment_id: str) -> Fold:

@@ -1,7 +1,7 @@
 """What the store in memory has: the facts of every role as plain objects, and one step at a time.
 
-A method changes them between two awaits, so that no other method sees half of a change. Callers
-never hold these objects: stores copy them on the way in and out.
+A method changes them between two awaits, so that no other method sees half of a change. Stores
+copy what can change on the way in and out; responses and failures cannot.
 """
 
 from __future__ import annotations
