@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 
 from sqlalchemy import Executable
 
@@ -51,12 +52,18 @@ class Statements:
         self.aggregates = AggregateStatements(dialect)
 
 
+@cache
+def statements_in(dialect: Dialect) -> Statements:
+    """Return the statements in a dialect, made once: every store on it shares them."""
+    return Statements(dialect)
+
+
 class SqlRole:
     """A database, the statements in its dialect, and its clock."""
 
     def __init__(self, database: Database, now: Now | None = None) -> None:
         self._database = database
-        self._statements = Statements(database.dialect)
+        self._statements = statements_in(database.dialect)
         self._clock = StoreClock(database.dialect.server_time, now)
 
     def _no_experiment(self, experiment_id: str) -> StoreError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     ARRAY,
@@ -79,6 +79,10 @@ class PostgreSQLDialect(Dialect):
         return cast(known.concat(func.jsonb_build_object(key, value)), Text)
 
 
+DIALECT: Final = PostgreSQLDialect()
+"""Has no state, so that all stores share it and its statements."""
+
+
 def _given(columns: Columns) -> NamedFromClause:
     """Return the rows whose columns are the arrays `given_…`."""
     arrays = [bindparam(f"given_{each.name}", type_=_array_of(each)) for each in columns]
@@ -97,7 +101,7 @@ def postgresql_backend(url: str) -> Backend:
     address = parse(url)
     return Backend(
         name=address.name,
-        dialect=PostgreSQLDialect(),
+        dialect=DIALECT,
         create=lambda: engine.create_database(address),
         migrate=lambda work: engine.migrate(address, work),
         writing=lambda: engine.writing_engine(address),

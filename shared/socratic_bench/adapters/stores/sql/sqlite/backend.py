@@ -65,6 +65,10 @@ class SQLiteDialect(Dialect):
         return func.json_patch(func.coalesce(texts, "{}"), func.json_object(key, value))
 
 
+DIALECT: Final = SQLiteDialect()
+"""Has no state, so that all stores share it and its statements."""
+
+
 def _each(parameter: str) -> TableValuedAlias:
     """Return the elements of a JSON parameter."""
     return func.json_each(bindparam(parameter, type_=JSON)).table_valued("value", name="given")
@@ -144,7 +148,7 @@ def sqlite_backend(url: str) -> Backend:
     path = Path(name).absolute()
     return Backend(
         name=str(path),
-        dialect=SQLiteDialect(),
+        dialect=DIALECT,
         create=lambda: engine.create_file(path),
         migrate=lambda work: engine.migrate(path, work),
         writing=lambda: engine.writing_engine(path),
