@@ -41,20 +41,26 @@ MOST_NAMED = 5
 async def find_experiment(store: Experiments, wanted: str) -> Experiment:
     """Return the experiment of this id, or the only one with this start of id, occasion or name.
 
-    A whole id always means its experiment. Raises UnknownExperiment for an unknown or deleted one,
-    and AmbiguousExperiment where several match.
+    A whole id always means its experiment. `~0` behind a text means the newest one of it, `~1` the
+    one before that. Raises UnknownExperiment for an unknown or deleted one, and AmbiguousExperiment
+    where several match.
     """
     if found := await store.experiment(wanted):
         return found
     outlines = await store.outlines()
     meant = [each for each in outlines if _is_called(each, wanted)]
+    name, steps = _before_newest(wanted)
+    if not meant and steps is not None:
+        meant = _newest_first(outlines, name)[steps : steps + 1]
     if len(meant) > 1:
         named = ", ".join(
             f"{each.experiment_id} ({moment(each.created_at)})" for each in meant[:MOST_NAMED]
         )
         more = ", …" if len(meant) > MOST_NAMED else ""
+        newest = f", or {f'{wanted}~0'!r} for the newest" if _newest_first(meant, wanted) else ""
         raise AmbiguousExperiment(
-            f"{wanted!r} could be {len(meant)} experiments: {named}{more}; write the id of one"
+            f"{wanted!r} could be {len(meant)} experiments: {named}{more}; "
+            f"write the id of one{newest}"
         )
     if meant and (found := await store.experiment(meant[0].experiment_id)):
         return found
@@ -94,17 +100,11 @@ def find_baseline(
                 "the same configuration on more occasions, or take more weeks"
             )
         return found
-    name, tilde, number = wanted.rpartition("~")
-    steps = int(number) if tilde and number.isdecimal() else 0
-    name = name if tilde and number.isdecimal() else wanted
-    named = (
-        [each for each in outlines if each.experiment_id == name]
-        or [each for each in outlines if name in {each.name, each.occasion}]
-        or [each for each in outlines if _begins(each, name)]
-    )
+    name, steps = _before_newest(wanted)
+    named = _newest_first(outlines, name)
     others = [each for each in named if each.experiment_id != gated.experiment_id] or named
-    if steps < len(others):
-        return [others[steps]]
+    if (steps or 0) < len(others):
+        return [others[steps or 0]]
     if not named:
         raise UnknownExperiment(
             f"there is no experiment {name!r} in this store: "
@@ -130,6 +130,24 @@ def matching(experiments: Sequence[ExperimentOutline], text: str) -> list[Experi
         )
 
     return [each for each in experiments if matches(each)]
+
+
+_STEPS: Final = re.compile(r"(.+)~(\d{1,3})", re.ASCII | re.DOTALL)
+
+
+def _before_newest(wanted: str) -> tuple[str, int | None]:
+    """Return `main` and 1 for `main~1`, and a text without such an end as it is, with None."""
+    found = _STEPS.fullmatch(wanted)
+    return (wanted, None) if found is None else (found[1], int(found[2]))
+
+
+def _newest_first(outlines: Sequence[ExperimentOutline], name: str) -> list[ExperimentOutline]:
+    """Return the experiments of an id, or else of a name or occasion, or else of a start of id."""
+    return (
+        [each for each in outlines if each.experiment_id == name]
+        or [each for each in outlines if name in {each.name, each.occasion}]
+        or [each for each in outlines if _begins(each, name)]
+    )
 
 
 def _begins(experiment: ExperimentOutline, text: str) -> bool:

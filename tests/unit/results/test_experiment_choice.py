@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.errors import AmbiguousExperiment, UnknownExperiment
 from socratic_bench.results.experiment_choice import find_experiment, matching
-from tests.contract.store.facts import an_experiment
+from tests.contract.store.facts import MONDAY, an_experiment
 from tests.dashboard.seeding import experiment, tutors
 
 
@@ -51,6 +52,23 @@ async def test_an_occasion_or_a_name_means_the_only_experiment_that_has_it(store
         await find_experiment(store, "main study")
     assert first.experiment_id not in str(several.value)
     assert {second.experiment_id, both.experiment_id} <= set(str(several.value).split())
+    assert str(several.value).endswith("write the id of one, or 'main study~0' for the newest")
+
+
+async def test_a_number_behind_a_name_counts_back_from_the_newest(store: MemoryStore):
+    weeks = [
+        an_experiment(occasion="nightly", created_at=MONDAY + timedelta(days=n), repeats=n + 1)
+        for n in range(3)
+    ]
+    tilde = an_experiment(occasion="odd~1")
+    for each in (*weeks, tilde):
+        await store.register(each)
+    for back, each in enumerate(reversed(weeks)):
+        assert await find_experiment(store, f"nightly~{back}") == each
+    assert await find_experiment(store, "odd~1") == tilde
+    for wrong in ("nightly~3", "nightly~x", "~0"):
+        with pytest.raises(UnknownExperiment, match="there is no experiment"):
+            await find_experiment(store, wrong)
 
 
 async def test_a_whole_id_means_its_experiment_whatever_others_are_called(store: MemoryStore):
