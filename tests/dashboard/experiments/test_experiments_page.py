@@ -14,7 +14,10 @@ from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.consuming.queues import BROADCASTS, JUDGE_RESPONSE_RECORDED, WORK_QUEUES
+from socratic_bench.domain.experiment.manifest import Experiment, StopWhen, TutorModel
+from socratic_bench.domain.provider_batch import ProviderBatch
 from socratic_bench.events.codec import Message
+from tests.contract.store.facts import claim_of
 from tests.dashboard.conftest import PHONE, Visit, serving
 from tests.dashboard.research_page import width_of
 from tests.dashboard.seeding import experiment, seed, tutors
@@ -87,6 +90,24 @@ async def test_an_experiment_in_detail_changes_in_place_while_it_runs(
     assert await page.evaluate("document.querySelector('#models tbody tr').kept")
     assert await page.locator("#controls [data-state]:visible").count() == 0
     await page.wait_for_function(_HELD % 0)
+
+
+async def test_the_detail_says_what_repeats_can_do_and_which_batch_is_waited_for(
+    store: SqlStore, visit: Visit
+):
+    model = TutorModel(id="openai/gpt-x", options={"batch": True})
+    changes = {"models": (*tutors(2), model), "stop_when": StopWhen(interval=0.2)}
+    manifest = experiment(tutors(2), repeats=4).manifest.model_copy(update=changes)
+    planned = Experiment(manifest=manifest, created_at=datetime.now(UTC))
+    await seed(store, planned, share=0.5)
+    waiting = next(run for run in planned.runs(3) if run.model_id == model.id)
+    batch = ProviderBatch.new(model.id, planned.created_at)
+    await store.take_leases([claim_of(waiting, batch.entry(0))], batch.owner)
+
+    page = await visit(f"/experiments.html?experiment={planned.experiment_id}")
+
+    await told(page, "#detail-facts", "after 2 of 4 repeats")
+    await told(page, "#detail-facts", f"openai/gpt-x: 1 turn waits in batch {batch.name} since")
 
 
 async def test_the_list_names_states_and_leads_to_the_detail(store: SqlStore, visit: Visit):

@@ -41,6 +41,7 @@ from socratic_bench.results.experiment_status import (
     model_progress,
     model_troubles,
     stop_told,
+    waiting_in_batches,
 )
 from socratic_bench.results.pending import PendingRun, PendingStore, pending_runs
 
@@ -78,6 +79,9 @@ class ExperimentDetail(ExperimentStatus):
     stop_when: str | None
     """How far the intervals reach, and what repeats can do for them; null unless the plan lets
     intervals stop repeats."""
+
+    batches: tuple[str, ...]
+    """A sentence for each provider's batch that calls wait in, oldest first."""
 
     submitted: bool
     """Whether services carry it out; false for one of `socratic-bench run`."""
@@ -176,6 +180,7 @@ async def _detail(store: DetailStore, clock: Clock, wanted: str) -> ExperimentDe
         scenarios=len(manifest.scenarios),
         repeats=manifest.due_repeats,
         stop_when=await stop_told(store, experiment, status.done),
+        batches=tuple(await waiting_in_batches(store, experiment)),
         submitted=experiment.submitted,
         models_progress=await model_progress(store, experiment),
         troubles=await model_troubles(store, experiment),

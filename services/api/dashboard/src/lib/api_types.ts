@@ -212,6 +212,7 @@ export interface ExperimentDetail {
   scenarios: number;
   repeats: number;
   stop_when: string | null;
+  batches: string[];
   submitted: boolean;
   models_progress: ModelProgress[];
   troubles: Trouble[];

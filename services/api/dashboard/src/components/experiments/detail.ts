@@ -66,12 +66,15 @@ function showFacts(detail: ExperimentDetail): void {
     Object.entries(detail.dimensions).map(([name, many]) => `${count(many)} ${name}`),
   );
   const plan = `${counted(detail.models, "model")} × ${counted(scenarios, "scenario")} (${dimensions}) × ${counted(repeats, "repeat")}`;
-  const key = JSON.stringify([id, ended, detail.deadline_at, detail.spending, detail.notes, plan]);
+  const { deadline_at: deadline, spending, notes, stop_when: narrow, batches } = detail;
+  const key = JSON.stringify([id, ended, deadline, spending, notes, plan, narrow, batches]);
   if (list.dataset.key === key) return;
   list.dataset.key = key;
   list.replaceChildren(
     fact("Id", element("span", { class: "identifier" }, id)),
     fact("Plan", plan),
+    ...(narrow === null ? [] : [fact("Repeats", narrow)]),
+    ...batches.map((batch) => fact("Batch", batch)),
     fact("Begun", moment(detail.created_at)),
     ended ? fact("Complete", moment(ended)) : fact("Deadline", moment(detail.deadline_at)),
     fact("Cost", spent(detail)),
