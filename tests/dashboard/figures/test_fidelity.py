@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.connected,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("browser"),

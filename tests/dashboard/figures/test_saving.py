@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.connected,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("browser"),

@@ -14,6 +14,7 @@ from tests.dashboard.research_page import wind_on
 from tests.dashboard.seeding import experiment, seed, tutors
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.connected,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("browser"),

@@ -11,6 +11,7 @@ from tests.dashboard.conftest import Visit
 from tests.dashboard.seeding import experiment, seed, tutors
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.connected,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("browser"),

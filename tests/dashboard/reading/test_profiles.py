@@ -16,6 +16,7 @@ from tests.dashboard.reading.test_run import CALM, first_run, recorded
 from tests.dashboard.seeding import experiment, seed, tutors
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.connected,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("browser"),

@@ -20,6 +20,7 @@ from tests.dashboard.research_page import width_of
 from tests.dashboard.seeding import tutors
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.connected,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("browser"),

@@ -10,11 +10,10 @@ import pytest
 
 from tests import evidence
 from tests.e2e.command import Terminal
-from tests.lengths import at_length
 from tests.waiting import PATIENCE
 
-KILLS = at_length(3, 6)
-REPEATS = at_length(10, 20)
+KILLS = 6
+REPEATS = 20
 RESPONSES = 4 * (1 + 3 + 2) * REPEATS
 """At most: some of reference/faulty's turns never come."""
 
@@ -65,7 +64,7 @@ def stored(terminal: Terminal) -> int:
     return sum(count for (count,) in rows(terminal, "SELECT count(*) FROM responses"))
 
 
-@pytest.mark.two_lengths
+@pytest.mark.long
 def test_killed_again_and_again_the_cells_are_those_of_a_quiet_run_and_nothing_is_asked_twice(
     tmp_path,
 ):

@@ -70,6 +70,7 @@ def memory_of(terminal: Terminal, *words: str) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("command", ["status", "run"])
+@pytest.mark.long
 def test_failures_are_counted_without_holding_them(terminal: Terminal, command: str):
     said, memory = [], []
     for repeats in (3, MANY):

@@ -104,6 +104,7 @@ async def benchmark_on(
 
 
 @pytest.mark.parametrize("database", [sqlite_on, postgresql_on])
+@pytest.mark.long
 async def test_a_disk_that_fills_up_and_gets_room_again_costs_nothing(
     tmp_path, folder, disk, database
 ):
@@ -153,6 +154,7 @@ async def primary_and_standby(
             yield primary, standby
 
 
+@pytest.mark.long
 async def test_a_database_that_fails_over_costs_nothing(tmp_path, folder):
     async with (
         rabbitmq.namespace() as broker,

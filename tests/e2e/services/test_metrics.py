@@ -26,6 +26,7 @@ def config(address: str) -> str:
     return json.dumps({"models": models, "scenarios": asked, "repeats": 1, "budget": 10})
 
 
+@pytest.mark.long
 async def test_stopped_models_money_old_messages_and_dead_letters_are_scraped(
     services_terminal, environment
 ):

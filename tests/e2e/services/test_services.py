@@ -197,7 +197,7 @@ async def test_told_to_stop_while_it_waits_for_the_broker_it_stops():
         assert await service.ended() == 0
 
 
-@pytest.mark.parametrize("missing", ["broker", "store"])
+@pytest.mark.parametrize("missing", [pytest.param("broker", marks=pytest.mark.long), "store"])
 async def test_a_server_that_goes_down_and_comes_back_loses_nothing(
     services_terminal, addresses, environment, store, broker, missing
 ):

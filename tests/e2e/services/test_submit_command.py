@@ -216,6 +216,7 @@ def test_no_command_shows_a_password(terminal):
         assert f":{address.password}" not in "".join(each.stdout + each.stderr for each in done)
 
 
+@pytest.mark.long
 def test_a_broker_that_is_not_there_is_one_sentence_without_the_password(tmp_path):
     terminal = Terminal(tmp_path)
     config = terminal.write("b.yaml", CONFIG)
