@@ -69,8 +69,12 @@ class Changes:
                 root = _with(root, (first, *rest), _value(first, text, place, mistakes), mistakes)
         occasion = root.entry("occasion")
         if occasion is not None and "$" in str(occasion.value):
-            problem = "holds a dollar sign: write ${NAME} for a variable of the environment"
-            mistakes.add(occasion.place, problem)
+            mistakes.add(
+                occasion.place,
+                'holds a dollar sign: the shell sets a variable in double quotes, as in "$NIGHT"'
+                if "occasion" in self.fields
+                else "holds a dollar sign: write ${NAME} for a variable of the environment",
+            )
         return root
 
     def kept_models(

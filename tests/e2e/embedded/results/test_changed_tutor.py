@@ -82,8 +82,8 @@ async def test_fields_models_and_scenarios_are_changed_on_the_spot(tutor: Tutor)
         (("--set", "repeats"), "write --set repeats=1"),
         (("--model", "vllm/tuto"), 'there is no model "vllm/tuto"'),
         (("--limit", "0"), "0"),
-        (("--occasion", "$NIGHT"), "holds a dollar sign"),
-        (("--occasion", "${HOME}"), "holds a dollar sign"),
+        (("--occasion", "$NIGHT"), "the shell sets a variable in double quotes"),
+        (("--set", "occasion=${HOME}"), "the shell sets a variable in double quotes"),
         (("--again", "--occasion", "x"), "take one of them"),
     ],
 )
