@@ -32,7 +32,7 @@ from socratic_bench.ports.stores.aggregates import Aggregates
 from socratic_bench.ports.stores.experiments import Progress
 from socratic_bench.ports.stores.responses import Responses
 from socratic_bench.results.experiment_choice import find_experiment
-from socratic_bench.results.formats import MISSING, figure, printable
+from socratic_bench.results.formats import MISSING, figure, interval, printable
 from socratic_bench.results.leaderboard.leaderboard import ModelComparison, model_comparison
 from socratic_cli.benchmark_run import opened_benchmark, outcome_of
 from socratic_cli.display.command_log import warn_in_lines
@@ -129,13 +129,15 @@ class RunResult:
         """Return the leaderboard as a table for a notebook; every text in it is escaped."""
         rows = "".join(
             f"<tr><td>{_html(each.model_name)}</td><td>{figure(each.overall_score)}</td>"
+            f"<td>{interval(each.confidence_interval)}</td>"
             f"<td>{each.scored_responses or MISSING}</td></tr>"
             for each in self.comparison.rows
         )
         notes = "".join(f"<p>{_html(note)}</p>" for note in self.comparison.cautions)
         return (
             f"<p>{_html(self._summary)}</p><table><thead><tr><th>model</th><th>overall</th>"
-            f"<th>scored responses</th></tr></thead><tbody>{rows}</tbody></table>{notes}"
+            "<th>95 % interval</th><th>scored responses</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table>{notes}"
         )
 
     @property
@@ -350,15 +352,17 @@ def _progress_bar() -> Iterator[Callable[[Progress], object] | None]:
     if not (sys.stdout.isatty() or "ipykernel" in sys.modules):
         yield None
         return
-    shown = False
+    shown = ""
 
     def draw(progress: Progress) -> None:
         nonlocal shown
-        shown = True
         done = BAR_WIDTH * progress.done // max(progress.planned, 1)
         bar = "█" * done + "░" * (BAR_WIDTH - done)
-        sys.stdout.write(f"\r{bar} {progress.done} of {progress.planned} runs")
-        sys.stdout.flush()
+        line = f"\r{bar} {progress.done} of {progress.planned} runs"
+        if line != shown:  # a saved notebook keeps every write as an output of its own
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            shown = line
 
     try:
         yield draw

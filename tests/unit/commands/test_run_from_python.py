@@ -14,6 +14,7 @@ import pytest
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import InvalidConfig, MissingExtra, UnknownExperiment
 from socratic_bench.ports.stores.experiments import Progress
+from socratic_bench.results.formats import interval
 from socratic_cli import load, run
 from socratic_cli.benchmark_run import StoreInUse
 from tests.waiting import waiting_for
@@ -95,14 +96,17 @@ async def test_a_stored_experiment_loads_as_the_same_result(tmp_path):
 async def test_a_notebook_shows_a_table_in_which_names_are_text(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     model = {"id": "reference/socratic", "name": "<script>alert(1)</script>\u202e"}
-    result = await run({**SMALL, "models": [model]}, store=tmp_path / "n.db")
+    result = await run({"models": [model], "repeats": 1}, store=tmp_path / "n.db")
     assert result.responses[0].model_name == model["name"]
     shown = result._repr_html_()
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;\ufffd</td>" in shown
     assert "<script" not in shown
-    assert "4 of 4 runs done" in shown
-    assert repr(result) == f"RunResult({result.experiment_id}: 4 of 4 runs done, 0 failed)"
-    assert capsys.readouterr().out.endswith("\u2588 4 of 4 runs\n")
+    assert "15 of 15 runs done" in shown
+    assert f"<td>{interval(result.comparison.rows[0].confidence_interval)}</td>" in shown
+    assert repr(result) == f"RunResult({result.experiment_id}: 15 of 15 runs done, 0 failed)"
+    *drawn, end = capsys.readouterr().out.removeprefix("\r").split("\r")
+    assert end.endswith("\u2588 15 of 15 runs\n")
+    assert len(set(drawn)) == len(drawn)
 
 
 async def test_a_failing_model_is_told_in_plain_lines(tmp_path, monkeypatch, capsys):
