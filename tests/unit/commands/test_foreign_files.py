@@ -37,6 +37,7 @@ COPIED = "You said:\nIs 7 times 8 54?\nChatGPT said:\nHow could you check?\n"
 HEADINGS = "# Fractions\n\n## User\n\nIs it 3?\n\n## Assistant\n\nHow could you check?\n"
 BOLD = "**Student:** Is it 3?\n\n**Tutor:** How could you check?\n"
 LLM = "# 2026-11-02T10:00:00\n\n## Prompt\n\nIs it 3?\n\n## Response\n\nWhy?\n"
+TABLE = "q,[openai:m] {{q}},Status,Score,Named Scores,Grader Reason,Comment\nSo?,Why?,PASS,1,,,\n"
 YAML = "evalId: e\nresults:\n  version: 3\n  results:\n    - response:\n        output: Why?\n"
 
 
@@ -62,6 +63,7 @@ YAML = "evalId: e\nresults:\n  version: 3\n  results:\n    - response:\n        
         ("a.html", b"Why?\n", "an HTML page"),
         ("a.yaml", b"- Why?\n", "a YAML file"),
         ("a.txt", YAML, "a result file of promptfoo"),
+        ("a.csv", TABLE, "a result file of promptfoo in CSV"),
         ("a.txt", b"Teacher: (focus)Why?|EOM|Sam: So.\n", "a file of whole dialogues"),
         ("a.txt", COPIED, "a chat copied from a page"),
         ("a.md", HEADINGS, "a chat in Markdown"),

@@ -358,7 +358,7 @@ def _rows(name: str, lines: Iterable[bytes], separator: str) -> Iterator[Entry]:
         if not set(columns) & set(TEXT_KEYS):
             columns = [column.lower() for column in columns]  # as spreadsheets begin a heading
         if not set(columns) & set(TEXT_KEYS):
-            refuse_foreign_record(name, dict.fromkeys(columns, ""))
+            refuse_foreign_record(name, dict.fromkeys(table.columns, ""))
             raise InvalidInput(
                 f"{name}: needs a column `text`, `response` or `output`; {keys_named(columns)}"
             )

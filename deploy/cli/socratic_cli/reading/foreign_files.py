@@ -37,9 +37,9 @@ _EXCEL: Final = ForeignKind("an Excel workbook", "save the sheet with the answer
 _INSPECT: Final = ForeignKind("a log of Inspect AI", reader="inspect-json")
 _INSPECT_EVAL: Final = ForeignKind("a log of Inspect AI", reader="inspect-eval")
 _PROMPTFOO: Final = ForeignKind("a result file of promptfoo", reader="promptfoo")
-_PROMPTFOO_YAML: Final = ForeignKind(
-    "a result file of promptfoo in YAML", "let promptfoo write it with `-o FILE.json`"
-)
+_IN_JSON: Final = "let promptfoo write it with `-o FILE.json`"
+_PROMPTFOO_YAML: Final = ForeignKind("a result file of promptfoo in YAML", _IN_JSON)
+_PROMPTFOO_CSV: Final = ForeignKind("a result file of promptfoo in CSV", _IN_JSON)
 
 _BEGINNINGS: Final = (
     (b"PAR1", ForeignKind("a Parquet file", "write it as JSON Lines, for example with pandas")),
@@ -224,6 +224,7 @@ _SHAPES: Final = (
     ({"prompt", "message_tree_id"}, ForeignKind("a set of trees of messages", reader="oasst")),
     ({"eval", "samples"}, _INSPECT),
     ({"evalId", "results"}, _PROMPTFOO),
+    ({"Named Scores", "Grader Reason"}, _PROMPTFOO_CSV),
     ({"doc_id", "resps"}, ForeignKind("samples of lm-evaluation-harness", reader="lm-eval")),
     ({"testCases"}, ForeignKind("a test run of DeepEval")),
     ({"cases", "failures"}, ForeignKind("a report of Pydantic Evals")),
