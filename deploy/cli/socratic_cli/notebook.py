@@ -366,6 +366,10 @@ def _progress_bar() -> Iterator[Callable[[Progress], object] | None]:
 
     try:
         yield draw
+    except asyncio.CancelledError:
+        if shown:
+            sys.stdout.write("; the same call continues")
+        raise
     finally:
         if shown:
             sys.stdout.write("\n")

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import gc
+import io
 import json
 import subprocess
 import sys
@@ -162,6 +163,26 @@ async def test_a_cancelled_run_stores_what_is_in_flight_and_goes_on_later(tmp_pa
     result = await run(slow(200), store=path)
     assert result.finished
     assert await stored(path, result.experiment_id) == (20, 20)
+
+
+async def test_the_bar_of_a_cancelled_run_says_how_to_go_on(tmp_path, monkeypatch):
+    begun = asyncio.Event()
+
+    class Watched(io.StringIO):
+        def write(self, text):
+            begun.set()
+            return super().write(text)
+
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    monkeypatch.setattr(sys, "stdout", shown := Watched())
+    task = asyncio.create_task(run(slow(200), store=tmp_path / "n.db"))
+    async with waiting_for("the bar"):
+        await begun.wait()
+    task.cancel()
+    async with waiting_for("the end of the cancelled run"):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert shown.getvalue().endswith(" of 20 runs; the same call continues\n")
 
 
 async def test_a_second_cancellation_ends_at_once(tmp_path):
