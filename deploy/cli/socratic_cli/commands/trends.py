@@ -29,7 +29,7 @@ from socratic_bench.results.trends.timeseries import (
 )
 from socratic_bench.scoring.profile import OVERALL
 from socratic_cli.display.fitting import FittingTable, TableColumn
-from socratic_cli.display.terminal import counted, name_of, standard_output
+from socratic_cli.display.terminal import counted, name_of, say, standard_output
 from socratic_cli.options.results import dimension_option, profile_option, time_of
 from socratic_cli.options.store import readable_store, store_option
 
@@ -263,6 +263,13 @@ def _notes(found: Timeseries) -> list[RenderableType]:
     callback=partial(time_of, "changed"),
     help="Compare the points before this time with those at it or later: 2026-10-01.",
 )
+@click.option(
+    "--fail-on-drop",
+    "fails_on_drop",
+    is_flag=True,
+    help="Exit code 1 if a real model falls, as far as its newest points, more than chance "
+    "explains. A reference tutor counts only as MODEL.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as `/api/timeseries` has it.")
 def trends(
     model: str | None,
@@ -273,6 +280,7 @@ def trends(
     dimension: str | None,
     changed: datetime | None,
     *,
+    fails_on_drop: bool,
     as_json: bool,
 ) -> None:
     """Show each model's score over time, and where it changed.
@@ -297,6 +305,31 @@ def trends(
         standard_output().print(trends_table(found))
     else:
         standard_output().print(model_trend_table(found))
+    if fails_on_drop:
+        fail_on_drop(found, model)
+
+
+def fail_on_drop(found: Timeseries, model: str | None) -> None:
+    """Exit with code 1 if a model falls; without `model`, of the real ones alone."""
+    checked = [each for each in found.models if model is not None or each.kind == "model"]
+    fallen = [name_of(each.model_name) for each in checked if _has_dropped(each)]
+    of = f" of {counted(len(checked), 'model')}"
+    say(f"Drops: {', '.join(fallen)}{of}." if fallen else f"Drops: none{of}.")
+    if fallen:
+        raise click.exceptions.Exit(1)
+
+
+def _has_dropped(series: ModelSeries) -> bool:
+    """Whether a test finds a fall in the newest points that join, or after the named date."""
+    since = _first_of_stretch(series).created_at
+    moved = [each.slope_per_week for each in series.trends if each.is_real and each.until >= since]
+    moved += [
+        each.difference for each in series.change_points if each.is_real and each.until >= since
+    ]
+    named = series.date_difference
+    if named is not None and named.is_real and named.difference is not None:
+        moved.append(named.difference)
+    return any(each < 0 for each in moved)
 
 
 async def _load(

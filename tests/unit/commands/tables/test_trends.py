@@ -5,12 +5,19 @@ from __future__ import annotations
 import io
 import re
 
+import click
 import pytest
 from rich.console import Console, RenderableType
 
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.results.trends.timeseries import timeseries
-from socratic_cli.commands.trends import DETECTABLE, DIFFER, model_trend_table, trends_table
+from socratic_cli.commands.trends import (
+    DETECTABLE,
+    DIFFER,
+    fail_on_drop,
+    model_trend_table,
+    trends_table,
+)
 from tests.unit.results.test_trend_changes import MODEL, measure
 
 
@@ -51,6 +58,25 @@ async def test_a_change_point_is_one_line_of_its_model(store: MemoryStore) -> No
     assert line.startswith("hosted/tutor, 2026-03-02 to 2026-04-27: Falls by 0.20 between 2026-03-")
     one = await timeseries(store, MODEL)
     assert line.removeprefix("hosted/tutor, ") in text_of(model_trend_table(one))
+
+
+async def test_a_fall_of_the_newest_points_fails_a_job_and_a_rise_does_not(
+    store: MemoryStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for week in range(9):
+        await measure(store, week, 0.5 if week < 4 else 0.7)
+    fail_on_drop(await timeseries(store), None)
+    for week in range(9, 27):
+        await measure(store, week, 0.3)
+
+    with pytest.raises(click.exceptions.Exit) as stopped:
+        fail_on_drop(await timeseries(store), None)
+    assert stopped.value.exit_code == 1
+    told = capsys.readouterr().err.splitlines()
+    assert told == ["Drops: none of 1 model.", "Drops: hosted/tutor of 1 model."]
+
+    await measure(store, 27, 0.3, prompt="Ask.")
+    fail_on_drop(await timeseries(store), None)
 
 
 async def test_the_detectable_change_is_that_of_the_newest_points_that_join(
