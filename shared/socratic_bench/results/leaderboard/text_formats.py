@@ -133,9 +133,12 @@ def is_tied(comparison: ModelComparison) -> bool:
     return any(best < worst for best, worst in intervals)
 
 
+_SCALE_SENTENCE: Final = f"{SCALE}; a dash is an unknown figure."
+
+
 def reading_aid(comparison: ModelComparison) -> list[str]:
     """Return what a reader must know of the figures, one sentence each."""
-    sentences = [f"{SCALE}; a dash is an unknown figure."]
+    sentences = [_SCALE_SENTENCE]
     if is_tied(comparison):
         sentences.append(TIES)
     if depends_on_weights(comparison):
@@ -200,16 +203,17 @@ _LATEX_MARKUP: Final = {
 def comparison_latex(comparison: ModelComparison, headings: Sequence[str] = ()) -> str:
     """Return a `table` with one row a model, best first; it needs the package booktabs.
 
-    Its columns are those of the command's table, or the ones named. Raises InvalidInput.
+    The notes stand below it. Its columns are those of the command's table, or the ones named.
+    Raises InvalidInput.
     """
     columns = named_columns(comparison, headings)
-    caption = " ".join(_notes(comparison))
+    notes = (each for each in _notes(comparison) if each != _SCALE_SENTENCE)
     return "\n".join(
         [
             r"% Needs \usepackage{booktabs} and \usepackage[T1]{fontenc}.",
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{as_latex(caption)}}}",
+            rf"\caption{{{as_latex(_SCALE_SENTENCE)}}}",
             rf"\begin{{tabular}}{{{''.join(column.align[0] for column in columns)}}}",
             r"\toprule",
             _row(column.title for column in columns),
@@ -218,6 +222,12 @@ def comparison_latex(comparison: ModelComparison, headings: Sequence[str] = ()) 
             r"\bottomrule",
             r"\end{tabular}",
             *_latex_prompts(comparison.prompts),
+            "",
+            r"\medskip",
+            r"\begin{minipage}{\linewidth}",
+            r"\footnotesize",
+            *map(as_latex, notes),
+            r"\end{minipage}",
             r"\end{table}",
             "",
         ]

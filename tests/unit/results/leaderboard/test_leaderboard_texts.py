@@ -109,6 +109,18 @@ def test_latex_is_a_table_of_the_figures() -> None:
     assert r"2 & 50\% \& co & 0.84 & 0.80 to 0.90 & 100 \% & 44/45 & -- \\" in lines
 
 
+def test_latex_has_a_short_caption_and_the_notes_below_the_table() -> None:
+    text = comparison_latex(comparison_of("alpha"))
+
+    table, notes = text.split(r"\end{tabular}")
+    (caption,) = (line for line in table.splitlines() if line.startswith(r"\caption"))
+    assert len(caption) < 300
+    assert caption.endswith("a dash is an unknown figure.}")
+    assert "a dash is" not in notes
+    assert "\\begin{minipage}{\\linewidth}\n\\footnotesize\nSocratic Bench" in notes
+    assert notes.endswith("\\end{minipage}\n\\end{table}\n")
+
+
 def test_a_table_has_the_named_columns_alone_and_the_model() -> None:
     lines = comparison_latex(comparison_of("alpha"), ["Overall", "rank"]).splitlines()
     assert r"alpha & 0.84 & 1 \\" in lines
