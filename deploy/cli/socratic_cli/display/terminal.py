@@ -11,19 +11,30 @@ from rich.console import Console
 if TYPE_CHECKING:
     from socratic_bench.ports.stores.experiments import Progress
 
-PIPED_WIDTH = 160
-"""The width of a table in a file or a pipe."""
+PIPED_WIDTH = 10_000
+"""The width of a file or a pipe: no table reaches it, so that none cuts a name."""
+
+NAME_WIDTH = 60
+"""The most columns of a name on a terminal."""
+
+MOST_OF_NAME = 300
+"""The most columns of a name in a file or a pipe: a longer one is no name."""
 
 
 def standard_output() -> Console:
     """Return the console for results."""
     return Console(
-        width=None if sys.stdout.isatty() else PIPED_WIDTH,
+        width=None if _is_terminal() else PIPED_WIDTH,
         highlight=False,
         soft_wrap=False,
         markup=False,
         emoji=False,
     )
+
+
+def _is_terminal() -> bool:
+    output: TextIO | None = sys.stdout  # None where the shell closed it
+    return output is not None and output.isatty()
 
 
 def standard_error() -> Console:
@@ -59,9 +70,14 @@ def excerpt(text: str, width: int = 60) -> str:
     return f"{printable[: width - 1]}\u2026" if shortened else printable
 
 
-def name_of(text: str, width: int = 60) -> str:
-    """Return a name of unknown origin, safe to print, in at most `width` columns."""
-    return shortened(excerpt(text, 300), width)
+def name_of(text: str, width: int | None = None) -> str:
+    """Return a name of unknown origin, safe to print, in at most `width` columns.
+
+    Without a width a terminal gets NAME_WIDTH, and a file or a pipe all of it.
+    """
+    if width is None:
+        width = NAME_WIDTH if _is_terminal() else MOST_OF_NAME
+    return shortened(excerpt(text, MOST_OF_NAME), width)
 
 
 def shortened(text: str, width: int) -> str:

@@ -4,6 +4,7 @@ import io
 from datetime import timedelta
 from decimal import Decimal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -22,12 +23,14 @@ from socratic_bench.results.pending import PendingRun, WaitsFor
 from socratic_cli.commands.check import check_table, rows_of
 from socratic_cli.commands.dlq import dead_letters_table
 from socratic_cli.display.estimate import estimate_table
+from socratic_cli.display.fitting import FittingTable, TableColumn
 from socratic_cli.display.status import (
     experiments_table,
     models_table,
     pending_table,
     status_table,
 )
+from socratic_cli.display.terminal import name_of, standard_output
 from socratic_runner.checking import Checked
 from tests.contract.store.facts import MONDAY, a_response, a_run
 from tests.dashboard.seeding import SCENARIOS
@@ -218,3 +221,15 @@ def test_at_eighty_columns_reasons_of_failure_stand_beside_kind_and_cost():
     header, *rest = printed(models_table(models), 80)
     assert header.split() == ["model", "kind", "done", "failed", "cost", "failed", "for"]
     assert "Too narrow for planned: see --json." in rest
+
+
+def test_a_piped_table_keeps_names_that_differ_at_one_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = [f"hosted/{'a' * 120}-{part}-{'b' * 120}" for part in ("one", "two")]
+    columns = [TableColumn("model", "left", is_name=True), TableColumn("overall", drop=1)]
+
+    standard_output().print(FittingTable(columns, [(name_of(each), "0.50") for each in names], ""))
+
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows == [["model", "overall"], *([each, "0.50"] for each in names)]
