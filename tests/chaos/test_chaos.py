@@ -76,10 +76,9 @@ def experiment() -> Experiment:
 
 
 def another() -> Experiment:
-    """One run, of an unregistered experiment."""
-    manifest = Manifest(
-        models=(TutorModel(id="reference/socratic@1"),), scenarios=load_pack()[:1], repeats=1
-    )
+    """One run of each model, of an unregistered experiment."""
+    models = experiment().manifest.models
+    manifest = Manifest(models=models, scenarios=load_pack()[:1], repeats=1)
     return Experiment(manifest=manifest, occasion="repaired", created_at=NOW)
 
 
@@ -160,16 +159,24 @@ async def break_everything(on: Stack, chance: random.Random, doses: Sequence[Poi
             await happen(accident)
         await planning
         await until_done(on, chaos, planned)
-        await on.until_queues_are_empty()
 
 
 async def repair(on: Stack, doses: Sequence[Poison]) -> None:
-    """Register the experiment of a dead letter, and put the letter back: it is carried out."""
-    await on.store.register(another())
-    repaired = another().experiment_id
+    """Register the experiment of a dead letter, and put the letter back: it is carried out.
+
+    Its models are those of the first experiment: second requests that came back after its end, when
+    nobody served its models, are settled, too.
+    """
+    planned = await on.store.register(another())
+    letter, *others = planned.runs()
     assert await on.broker.redrive(RUNNER_RUN_REQUESTED.name) >= 2
-    await until_done(on, repaired, 1)
-    assert (await on.store.progress(repaired)).failed == 0
+
+    async def request(events: Sequence[Event]) -> None:
+        await on.broker.publish([to_message(event) for event in events])
+
+    await resume(planned, others, on.store, request, clock=on.clock)
+    await until_done(on, planned.experiment_id, planned.manifest.planned_runs)
+    assert letter.run_id in await on.store.responses([letter.run_id])
     await on.until_queues_are_empty()
     await all_are_dead_letters(on, [each for each in doses if each.reason != "not in the store"])
 

@@ -113,7 +113,7 @@ class World:
         store.is_dead = True
         self.kills += 1
         running.cancel()
-        await asyncio.wait([running])
+        await asyncio.gather(running, return_exceptions=True)
         return None
 
     async def _is_calling(self) -> bool:
