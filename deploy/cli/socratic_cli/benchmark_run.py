@@ -154,7 +154,7 @@ async def outcome_of(
     reasons = await why_unscored(store, comparison)
     failures = await store.failure_kinds(experiment_id)
     spending = await store.spending(experiment_id)
-    figures = SpendingFigures.of(spending, has_prices=benchmark.experiment.manifest.has_prices)
+    figures = SpendingFigures.in_plan(spending, benchmark.experiment.manifest)
     return Outcome(result, prospect, comparison, reasons, failures, figures)
 
 

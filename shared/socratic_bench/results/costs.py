@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from socratic_bench.domain.aggregates.cell import Tally
 from socratic_bench.domain.aggregates.leaderboard import ModelRow
+from socratic_bench.domain.experiment.manifest import Manifest, TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.ports.stores.leases import Leases, Spending
@@ -69,7 +70,13 @@ class SpendingFigures(BaseModel):
     """Whether the runner gave up calls because the budget does not suffice."""
 
     told: str
-    """The cost in words: paid, possibly paid, in flight and reused."""
+    """The cost in words: paid, possibly paid, in flight and reused, and whether it is simulated."""
+
+    @classmethod
+    def in_plan(cls, spending: Spending, plan: Manifest) -> SpendingFigures:
+        """Return the figures of one experiment with this plan."""
+        simulated = prices_simulated(plan.models)
+        return cls.of(spending, has_prices=plan.has_prices, is_simulated=simulated)
 
     @property
     def is_known(self) -> bool:
@@ -77,8 +84,11 @@ class SpendingFigures(BaseModel):
         return self.paid_usd is not None or self.reused_usd > 0
 
     @classmethod
-    def of(cls, *spendings: Spending, has_prices: bool) -> SpendingFigures:
-        """Add up the spending of experiments; `has_prices` says whether a model has a price.
+    def of(
+        cls, *spendings: Spending, has_prices: bool, is_simulated: bool = False
+    ) -> SpendingFigures:
+        """Add up the spending of experiments; `has_prices` says whether a model has a price, and
+        `is_simulated` whether a reference tutor has one.
 
         Several experiments have no common budget.
         """
@@ -101,8 +111,14 @@ class SpendingFigures(BaseModel):
             in_flight_usd=in_flight if has_prices else None,
             reused_usd=reused,
             exhausted=any(each.exhausted for each in spendings),
-            told=_told(paid if has_prices else None, possibly, in_flight, reused),
+            told=_told(paid if has_prices else None, possibly, in_flight, reused)
+            + (", simulated where reference tutors have prices" if is_simulated else ""),
         )
+
+
+def prices_simulated(models: Iterable[TutorModel]) -> bool:
+    """Return whether a reference tutor among these models has a price."""
+    return any(each.price is not None and is_reference(each) for each in models)
 
 
 def _told(paid: float | None, possibly: float, in_flight: float, reused: float) -> str:
@@ -121,9 +137,18 @@ async def spending_figures(
     store: Leases, experiments: Iterable[ExperimentOutline]
 ) -> SpendingFigures:
     """Return what these experiments cost together."""
-    priced = {each.experiment_id: each.has_prices for each in experiments}
-    spendings = await store.spending_of(priced)
-    return SpendingFigures.of(*spendings.values(), has_prices=any(priced.values()))
+    known = {each.experiment_id: each for each in experiments}
+    spendings = await store.spending_of(known)
+    return SpendingFigures.of(
+        *spendings.values(),
+        has_prices=any(each.has_prices for each in known.values()),
+        is_simulated=any(outline_simulated(each) for each in known.values()),
+    )
+
+
+def outline_simulated(experiment: ExperimentOutline) -> bool:
+    """Return whether a reference tutor of an experiment has a price."""
+    return experiment.has_prices and prices_simulated(each.model() for each in experiment.models)
 
 
 class ModelCost(BaseModel):

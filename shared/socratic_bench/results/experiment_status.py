@@ -21,7 +21,12 @@ from socratic_bench.ports.stores.aggregates import Aggregates, FailureCount
 from socratic_bench.ports.stores.experiments import Experiments, Progress
 from socratic_bench.ports.stores.leases import Leases, Spending
 from socratic_bench.providers.registry import is_reference
-from socratic_bench.results.costs import SpendingFigures, known_share, total_usd
+from socratic_bench.results.costs import (
+    SpendingFigures,
+    known_share,
+    outline_simulated,
+    total_usd,
+)
 from socratic_bench.results.leaderboard.figures import ModelFigures
 from socratic_bench.results.leaderboard.leaderboard import ExperimentSummary, ModelComparison
 from socratic_bench.scoring.exchange import Status
@@ -127,7 +132,11 @@ class ExperimentStatus(ExperimentSummary):
             left=left,
             deadline_at=experiment.deadline_at,
             state=_state(now, experiment, exhausted=spending.exhausted),
-            spending=SpendingFigures.of(spending, has_prices=experiment.has_prices),
+            spending=SpendingFigures.of(
+                spending,
+                has_prices=experiment.has_prices,
+                is_simulated=outline_simulated(experiment),
+            ),
         )
 
 

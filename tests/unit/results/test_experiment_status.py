@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.money import Price
@@ -120,6 +120,18 @@ def test_what_was_paid_may_have_been_paid_is_under_way_and_was_reused_is_told_ap
     )
     two = SpendingFigures.of(spending, spending, has_prices=True)
     assert (two.budget_usd, two.paid_usd, two.reused_usd) == (None, 0.38, 1.16)
+
+
+def test_the_cost_of_a_reference_tutor_is_told_to_be_simulated():
+    planned = priced(PLANNED, PRICE, None)
+    simulated = "paid $0.00, simulated where reference tutors have prices"
+    assert SpendingFigures.in_plan(NOTHING_SPENT, planned.manifest).told == simulated
+    outline = ExperimentOutline.of(planned)
+    status = ExperimentStatus.at(MONDAY, outline, Progress(12, 0, 0), NOTHING_SPENT)
+    assert status.spending.told == simulated
+    real = TutorModel(id="openai/gpt-x", price=PRICE)
+    plan = planned.manifest.model_copy(update={"models": (real, PLANNED.manifest.models[0])})
+    assert "simulated" not in SpendingFigures.in_plan(NOTHING_SPENT, plan).told
 
 
 def test_without_any_price_what_was_spent_is_unknown_and_not_zero():

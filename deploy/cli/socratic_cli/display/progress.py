@@ -128,7 +128,7 @@ class ProgressDisplay:
         experiment_id = self._experiment.experiment_id
         calls = (await self._store.calls(experiment_id)).calls
         spending = await self._store.spending(experiment_id)
-        cost = SpendingFigures.of(spending, has_prices=self._experiment.manifest.has_prices)
+        cost = SpendingFigures.in_plan(spending, self._experiment.manifest)
         told = cost.told if cost.is_known else ""
         parts = (how_far(progress), counted(calls, "call"), told)
         line = ", ".join(filter(None, parts))

@@ -71,13 +71,14 @@ async def test_in_a_pipe_there_is_a_line_each_half_minute_and_none_before(store,
     assert LINE_SECONDS == 30
     out, err = capsys.readouterr()
     assert out == ""
+    paid = "paid $0.00, simulated where reference tutors have prices"
     told = f"{MODELS[0]}: connection refused (attempt 1 of 12, next in 1 s)"
     line = (
-        "2 of 12 runs done, 1 failed, 0 calls, paid $0.00; "
+        f"2 of 12 runs done, 1 failed, 0 calls, {paid}; "
         f"in trouble: {MODELS[0]} (unreachable 1/12); so far: {MODELS[0]} 0.75 (1/6)"
     )
     assert err.splitlines() == [
-        "0 of 12 runs done, none failed, 0 calls, paid $0.00",
+        f"0 of 12 runs done, none failed, 0 calls, {paid}",
         told,
         line,
         line,
