@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from socratic_bench.domain.aggregates.cell import Tally
 from socratic_bench.domain.aggregates.leaderboard import ModelRow
 from socratic_bench.domain.experiment.manifest import Manifest, TutorModel
-from socratic_bench.domain.experiment.outline import ExperimentOutline
+from socratic_bench.domain.experiment.outline import ExperimentOutline, ModelOutline
 from socratic_bench.domain.money import NANODOLLARS_PER_DOLLAR
 from socratic_bench.ports.stores.leases import Leases, Spending
 from socratic_bench.providers.registry import is_reference
@@ -148,7 +149,13 @@ async def spending_figures(
 
 def outline_simulated(experiment: ExperimentOutline) -> bool:
     """Return whether a reference tutor of an experiment has a price."""
-    return experiment.has_prices and prices_simulated(each.model() for each in experiment.models)
+    return experiment.has_prices and any(map(_model_simulated, experiment.models))
+
+
+@lru_cache(maxsize=5_000)
+def _model_simulated(model: ModelOutline) -> bool:
+    # A list of experiments has the same models again and again, and each is JSON.
+    return prices_simulated([model.model()])
 
 
 class ModelCost(BaseModel):
