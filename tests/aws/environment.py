@@ -13,6 +13,7 @@ from tests.servers.discovery import missing
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy" / "aws"
 ENVIRONMENT = ROOT / ".venv-aws"
+NOT_NEEDED = "W3005"  # CDK itself names dependencies that follow from the properties
 
 
 def python() -> Path:
@@ -64,3 +65,16 @@ def synthesize(folder: Path, **context: str) -> dict[str, dict[str, Any]]:
         path.name.removesuffix(".template.json"): json.loads(path.read_text())
         for path in folder.glob("*.template.json")
     }
+
+
+def lint(folder: Path, templates: int) -> str:
+    """What cfn-lint finds in the templates of a folder, which holds so many."""
+    files = sorted(folder.glob("*.template.json"))
+    assert len(files) == templates
+    done = subprocess.run(
+        [python().with_name("cfn-lint"), "--ignore-checks", NOT_NEEDED, "--", *files],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr

@@ -313,8 +313,7 @@ def fail_on_drop(found: Timeseries, model: str | None) -> None:
     """Exit with code 1 if a model falls; without `model`, of the real ones alone."""
     checked = [each for each in found.models if model is not None or each.kind == "model"]
     fallen = [name_of(each.model_name) for each in checked if _has_dropped(each)]
-    of = f" of {counted(len(checked), 'model')}"
-    say(f"Drops: {', '.join(fallen)}{of}." if fallen else f"Drops: none{of}.")
+    say(f"Drops in {counted(len(checked), 'model')}: {', '.join(fallen) or 'none'}.")
     if fallen:
         raise click.exceptions.Exit(1)
 

@@ -18,7 +18,7 @@ NAME_WIDTH = 60
 """The most columns of a name on a terminal."""
 
 MOST_OF_NAME = 300
-"""The most columns of a name in a file or a pipe: a longer one is no name."""
+"""The most columns of a name in a file or a pipe."""
 
 
 def standard_output() -> Console:

@@ -110,6 +110,6 @@ def test_a_named_date_compares_the_points_on_its_sides(terminal: Terminal) -> No
     assert (told["points_before"], told["points_after"], told["difference"]) == (2, 2, 0)
     assert "The same mean before and after" in shown
     assert steady.returncode == 0
-    assert "Drops: none of 1 model." in steady.stderr
+    assert "Drops in 1 model: none." in steady.stderr
     assert wrong.returncode == 2
     assert "must be a date such as 2026-11-23" in wrong.stderr

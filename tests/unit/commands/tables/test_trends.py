@@ -73,7 +73,7 @@ async def test_a_fall_of_the_newest_points_fails_a_job_and_a_rise_does_not(
         fail_on_drop(await timeseries(store), None)
     assert stopped.value.exit_code == 1
     told = capsys.readouterr().err.splitlines()
-    assert told == ["Drops: none of 1 model.", "Drops: hosted/tutor of 1 model."]
+    assert told == ["Drops in 1 model: none.", "Drops in 1 model: hosted/tutor."]
 
     await measure(store, 27, 0.3, prompt="Ask.")
     fail_on_drop(await timeseries(store), None)
