@@ -144,8 +144,8 @@ class Stack:
     async def delete_queues(self) -> None:
         """Lose every queue, with every message that waits."""
         self._break("delete all queues")
-        models = {each for running in await self.store.running() for each in running.model_ids}
-        await rabbitmq.delete(self.rabbitmq.url, WORK_QUEUES, sorted(models))
+        groups = {each for running in await self.store.running() for each in running.groups}
+        await rabbitmq.delete(self.rabbitmq.url, WORK_QUEUES, sorted(groups))
 
     async def discard_broker(self) -> None:
         """Lose all that the broker has: queues, exchanges, bindings, messages."""

@@ -20,7 +20,7 @@ from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WO
 from socratic_bench.consuming.worker import Worker
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.events.codec import Event, Message, to_message
-from socratic_bench.hosting.workers import RunningModels
+from socratic_bench.hosting.workers import RunningGroups
 from socratic_bench.planning.plan import resume
 from socratic_bench.ports.broker import Delivery
 from socratic_curator.bootstrap import curator_workers
@@ -153,7 +153,7 @@ async def simulation(
                 watch=unwatched,
             )
             dispatcher = await ending.enter_async_context(runner)
-            models = RunningModels(store)
+            models = RunningGroups(store)
             workers.append(runner_worker(broker, dispatcher, settings, groups=models))
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(worker.run()) for worker in workers]

@@ -1,4 +1,4 @@
-"""Messages beyond the necessary ones, in an hour of an undisturbed benchmark."""
+"""Messages beyond the necessary ones, and turns, in an hour of an undisturbed benchmark."""
 
 import asyncio
 from decimal import Decimal
@@ -46,6 +46,25 @@ def test_runs_that_wait_behind_a_slow_model_are_sent_once():
     assert done >= min(runs, 0.98 * HOUR)
     assert extra < MOST_EXTRA * done
     assert dead == 0
+
+
+def test_a_few_runs_of_high_priority_pass_thousands_that_wait():
+    async def hour():
+        async with simulation(runners=2) as simulated:
+            study = await simulated.plan(an_experiment(5_000))
+            await asyncio.sleep(HOUR / 6)
+            begun = (await simulated.store.progress(study)).done
+            few = await simulated.plan(an_experiment(60, priority="high"))
+            await asyncio.sleep(HOUR / 12)
+            done = (await simulated.store.progress(few)).done
+            beside = (await simulated.store.progress(study)).done - begun
+            return done, beside, simulated.extra, await simulated.dead()
+
+    done, beside, extra, dead = in_virtual_time(hour())
+    print(f"{done} runs of high priority done, {beside} others meanwhile")
+    assert done == 60
+    assert beside > 60
+    assert (extra, dead) == (0, 0)
 
 
 def test_an_experiment_whose_budget_is_exhausted_is_left_alone():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -33,6 +33,27 @@ SIDE_PREFIXES: Final = (GRADING_PREFIX, STUDENT_PREFIX)
 def is_side_run(run_id: str) -> bool:
     """Whether a run is one of a grader or of a student's model: its responses need no score."""
     return run_id.startswith(SIDE_PREFIXES)
+
+
+Priority = Literal["normal", "high"]
+"""The priority of an experiment's runs: a model's calls go to runs of both in turn."""
+
+NORMAL: Final = "normal"
+
+
+def request_group(model_id: str, priority: str) -> str:
+    """Return the group of requests of runs in the runners' queue. No model's id is another's group:
+    none has a colon before its first slash.
+    """
+    return model_id if priority == NORMAL else f"{priority}:{model_id}"
+
+
+def request_groups(model_ids: Iterable[str], priority: str) -> frozenset[str]:
+    """Return the groups that hold requests of an experiment. Those from before a raise of its
+    priority, and those that an older version repeats, are in the groups of normal priority.
+    """
+    both = {NORMAL, priority}
+    return frozenset(request_group(model, each) for model in model_ids for each in both)
 
 
 class Run(BaseModel):

@@ -1,7 +1,8 @@
 """The envelope of every event, as CloudEvents 1.0 has it, and the events in the order of a run.
 
 `partitionkey` is CloudEvents' partitioning extension and holds the group of the message (the
-model); `correlationid` names the experiment, `causationid` the event that led to this one.
+model, with a high priority); `correlationid` names the experiment, `causationid` the event that led
+to this one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from socratic_bench.domain.identifiers import content_name
 from socratic_bench.domain.response import Response
-from socratic_bench.domain.run import Run, RunFailure
+from socratic_bench.domain.run import NORMAL, Priority, Run, RunFailure, request_group
 from socratic_bench.domain.score import ScoredResponse
 
 PREFIX: Final = "org.socratic-bench."
@@ -45,7 +46,8 @@ class Envelope(BaseModel):
     """The media type of `data`."""
 
     partitionkey: str
-    """The group of the message: the model's id, or the experiment's."""
+    """The group of the message: the model's id, in a request of high priority after `high:`, or the
+    experiment's."""
 
     correlationid: str
     """The id of the experiment."""
@@ -141,9 +143,18 @@ class RunRequested(Envelope):
     data: RunRequestedData
 
     @classmethod
-    def of(cls, run: Run, *, source: str, time: datetime, retry: int = 0) -> RunRequested:
+    def of(
+        cls,
+        run: Run,
+        *,
+        source: str,
+        time: datetime,
+        retry: int = 0,
+        priority: Priority = NORMAL,
+    ) -> RunRequested:
         again = (str(retry),) if retry else ()
         about = about_run(RUN_REQUESTED, run, *again, source=source, time=time)
+        about["partitionkey"] = request_group(run.model_id, priority)
         return cls(**about, data=RunRequestedData(run=run, retry=retry or None))
 
 

@@ -69,15 +69,15 @@ class QueueProblems:
 
 
 @dataclass(frozen=True, slots=True)
-class RunningModels:
-    """Lists the models of all incomplete experiments."""
+class RunningGroups:
+    """Lists the groups of the requests of all incomplete experiments."""
 
     store: Experiments
 
     async def __call__(self) -> frozenset[str]:
-        """Return the models' ids. Raises StoreError."""
+        """Return the groups. Raises StoreError."""
         running = await self.store.running()
-        return frozenset[str]().union(*(each.model_ids for each in running))
+        return frozenset[str]().union(*(each.groups for each in running))
 
 
 def health_app(readiness: Readiness, metrics: Metrics) -> Starlette:

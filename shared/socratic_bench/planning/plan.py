@@ -211,7 +211,13 @@ async def resume(
             now = clock.now()
             await publish(
                 [
-                    RunRequested.of(run, source=source, time=now, retry=retries.get(run.run_id, 0))
+                    RunRequested.of(
+                        run,
+                        source=source,
+                        time=now,
+                        retry=retries.get(run.run_id, 0),
+                        priority=experiment.manifest.priority,
+                    )
                     for run in due
                 ]
             )
@@ -293,18 +299,18 @@ async def remove_rows(store: Experiments, experiment_id: str) -> AsyncIterator[i
 
 
 async def remove_requests(broker: Broker, store: Experiments, experiment: Experiment) -> None:
-    """Remove the waiting requests of a deleted experiment's models.
+    """Remove the waiting requests in a deleted experiment's groups.
 
-    Keeps those of models that another open experiment names. Raises BrokerError.
+    Keeps the groups that another open experiment uses. Raises BrokerError.
     """
-    models = await _unneeded(store, experiment)
+    groups = await _unneeded(store, experiment)
     await broker.declare(WORK_QUEUES, BROADCASTS)
-    for model in sorted(models):
-        await broker.remove_group(RUNNER_RUN_REQUESTED.name, model)
+    for group in sorted(groups):
+        await broker.remove_group(RUNNER_RUN_REQUESTED.name, group)
 
 
 async def _unneeded(store: Experiments, experiment: Experiment) -> Collection[str]:
-    """Return its models that no other open experiment names."""
+    """Return its groups of requests that no other open experiment uses."""
     running = [each for each in await store.running() if each.state.calls_may_begin]
-    needed = frozenset[str]().union(*(each.model_ids for each in running))
-    return experiment.manifest.models_by_id.keys() - needed
+    needed = frozenset[str]().union(*(each.groups for each in running))
+    return experiment.manifest.request_groups - needed

@@ -16,6 +16,7 @@ from socratic_bench.domain.aggregates.stopping import reaches_in, stop_sentence
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.provider_batch import waiting_sentences
+from socratic_bench.domain.run import Priority
 from socratic_bench.domain.trouble import Trouble, one_line
 from socratic_bench.ports.stores.aggregates import Aggregates, FailureCount
 from socratic_bench.ports.stores.experiments import Experiments, Progress
@@ -117,6 +118,7 @@ class ExperimentStatus(ExperimentSummary):
     """Pending runs."""
 
     deadline_at: datetime
+    priority: Priority
     state: State
     spending: SpendingFigures
 
@@ -131,6 +133,7 @@ class ExperimentStatus(ExperimentSummary):
             failed=progress.failed,
             left=left,
             deadline_at=experiment.deadline_at,
+            priority=experiment.priority,
             state=_state(now, experiment, exhausted=spending.exhausted),
             spending=SpendingFigures.of(
                 spending,

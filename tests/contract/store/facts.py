@@ -19,7 +19,7 @@ from socratic_bench.domain.experiment.manifest import (
 from socratic_bench.domain.grading import grading_run_id
 from socratic_bench.domain.identifiers import run_id
 from socratic_bench.domain.response import Response, Usage
-from socratic_bench.domain.run import Run, RunFailure
+from socratic_bench.domain.run import Priority, Run, RunFailure
 from socratic_bench.domain.scenario import DIMENSIONS, Scenario
 from socratic_bench.domain.score import ScoredResponse
 from socratic_bench.ports.stores.leases import Lease, LeaseKey
@@ -42,6 +42,7 @@ def an_experiment(
     occasion: str | None = None,
     created_at: datetime = MONDAY,
     budget: int | None = None,
+    priority: Priority = "normal",
 ) -> Experiment:
     """A planned experiment, just created; its budget is in nanodollars."""
     return Experiment(
@@ -58,6 +59,7 @@ def an_experiment(
             ),
             repeats=repeats,
             budget=None if budget is None else Decimal(budget).scaleb(-9),
+            priority=priority,
         ),
         occasion=occasion,
         created_at=created_at,

@@ -1,7 +1,8 @@
-"""Commands stop, resume and delete an experiment under load; another one goes on."""
+"""Commands stop, resume and delete an experiment under load, and raise one; another one goes on."""
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -193,6 +194,24 @@ async def test_requests_of_a_stopped_experiment_are_settled_and_its_results_stay
     assert sum(cell.runs_ended for cell in await store.cells([mine])) == made
     table = await typed(terminal, "leaderboard", "--experiment", mine, "--format", "json")
     assert json.loads(table.stdout)["models"][0]["total_runs"] == made
+    assert await dead(broker) == []
+
+
+@pytest.mark.long
+async def test_one_that_waits_behind_another_is_raised_and_passes_it(
+    terminal, addresses, store, broker, quiet_cells
+):
+    async with all_ready({**addresses, **HASTY}, *WORKERS):
+        mine, other = await both(terminal, config("mine", MANY))
+        await under_way(store, mine)
+        raised = terminal.write("b.yaml", OTHER)
+        again = await typed(terminal, "submit", raised, "--set", "priority=high")
+        assert again.stdout.strip() == other
+        await other_is_untouched(store, other, quiet_cells)
+        assert (await store.progress(mine)).done < MANY
+        status = await typed(terminal, "status", other)
+        assert re.search(r"priority +high", status.stdout)
+        assert "is deleted" in (await typed(terminal, "delete", mine, "--yes")).stderr
     assert await dead(broker) == []
 
 

@@ -71,8 +71,8 @@ QUICK: Final = Pace(0.1, None, None)
 def experiment(shape: int, pace: Pace = QUICK) -> Experiment:
     """Return a plan of 12 runs with one to three turns each.
 
-    Shapes of odd numbers have a budget. The last ones have single turns of as many scenarios as an
-    interval needs, and stop after two to four repeats.
+    Shapes of odd numbers have a budget, each third one a high priority. The last ones have single
+    turns of as many scenarios as an interval needs, and stop after two to four repeats.
     """
     stops = shape >= STOPS_FROM
     repeats = 4 if stops else 2
@@ -107,5 +107,6 @@ def experiment(shape: int, pace: Pace = QUICK) -> Experiment:
         stop_when=StopWhen(interval=NARROW) if stops else None,
         parameters=Parameters(max_tokens=100),
         budget=BUDGET * (repeats // 2) if shape % 2 else None,
+        priority="high" if shape % 3 == 2 else "normal",
     )
     return Experiment(manifest=manifest, occasion=f"shape {shape}", created_at=START)

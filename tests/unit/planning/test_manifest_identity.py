@@ -74,6 +74,7 @@ def test_the_order_of_keys_does_not_matter():
         ("timeout_seconds: 30", "timeout_seconds: 3"),
         ("occasion: 2026-W10", "occasion: 2026-W11"),
         ("profile: socratic-v1", "profile: socratic-v1\ndeadline_hours: 0.5"),
+        ("profile: socratic-v1", "profile: socratic-v1\npriority: high"),
         ("repeats: 2", "repeats: 2 # times"),
         ("repeats: 2", "repeats: 2\nname: A pilot\nnotes: |\n  Of two models.\n  For fun."),
         ("temperature: 0.5", "temperature: 5e-1"),

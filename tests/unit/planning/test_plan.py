@@ -6,17 +6,19 @@ from datetime import UTC, datetime
 
 import pytest
 
+from socratic_bench.adapters.brokers.memory.broker import MemoryBroker
 from socratic_bench.adapters.stores.memory.store import MemoryStore
 from socratic_bench.concurrency.retry_policy import RetryPolicy
+from socratic_bench.consuming.queues import BROADCASTS, RUNNER_RUN_REQUESTED, WORK_QUEUES
 from socratic_bench.domain.experiment.manifest import Experiment, Manifest, TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.scenario import Scenario
 from socratic_bench.errors import BrokerClosed, ExperimentStopped, StoreUnavailable
-from socratic_bench.events.codec import Event
+from socratic_bench.events.codec import Event, to_message
 from socratic_bench.events.event_types import ResponseRecorded, RunRequested
 from socratic_bench.planning import plan
-from socratic_bench.planning.plan import PlanCounts, StorePatience, resume
+from socratic_bench.planning.plan import PlanCounts, StorePatience, remove_requests, resume
 from socratic_bench.ports.stores.responses import RecordedFailure
 from tests.contract.store.facts import a_failure, a_response, a_score, record_unleased
 
@@ -289,3 +291,32 @@ async def test_the_first_batches_are_small_and_others_have_a_turn_in_between():
     running.cancel()
     assert requests.batches == [200, 400, 800, 1600, 1000]
     assert set(turns) >= {1, 2, 3, 4}
+
+
+async def test_requests_of_both_priorities_go_with_a_deleted_experiment_that_was_raised():
+    ledger, broker = Ledger(), MemoryBroker()
+    await broker.declare(WORK_QUEUES, BROADCASTS)
+    experiment = an_experiment(1)
+    raised = experiment.model_copy(
+        update={"manifest": experiment.manifest.model_copy(update={"priority": "high"})}
+    )
+    other = Manifest(models=experiment.manifest.models[:1], scenarios=experiment.manifest.scenarios)
+    for each in (experiment, raised, Experiment(manifest=other, created_at=MONDAY)):
+        await ledger.register(each)
+        requests = Requests()
+        await planned(each, ledger, requests)
+        await broker.publish(list(map(to_message, requests.events.values())))
+    await ledger.change_state(experiment.experiment_id, ExperimentState.DELETED)
+    await remove_requests(broker, ledger, raised)
+    depths = {
+        group: await broker.depth(RUNNER_RUN_REQUESTED.name, group)
+        for group in raised.manifest.request_groups
+    }
+    # The other experiment's requests stay, with those of the deleted one beside them.
+    assert depths == {
+        "reference/a": 2 + other.planned_runs,
+        "reference/b": 0,
+        "high:reference/a": 0,
+        "high:reference/b": 0,
+    }
+    await broker.close()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from socratic_bench.domain.run import NORMAL
 from socratic_bench.domain.trouble import Trouble
 from socratic_bench.results.costs import SpendingFigures
 from socratic_bench.results.experiment_status import ExperimentStatus, ModelProgress, State
@@ -79,6 +80,7 @@ def status_table(status: ExperimentStatus, stop: str | None = None) -> Table:
         ("notes", excerpt(status.notes or "", NOTES)),
         ("occasion", excerpt(status.occasion or "")),
         ("state", _state(status)),
+        ("priority", "" if status.priority == NORMAL else status.priority),
         ("created", moment(status.created_at)),
         ("deadline", moment(status.deadline_at)),
         ("completed", moment(status.completed_at)),

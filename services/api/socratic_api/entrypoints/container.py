@@ -22,7 +22,7 @@ from socratic_bench.hosting.http.server import serving
 from socratic_bench.hosting.metrics import DepthMetrics, Metrics, ReadyMetrics
 from socratic_bench.hosting.process import run_process, stop_signals
 from socratic_bench.hosting.starting import naming, opened_broker, opened_store, reach_all
-from socratic_bench.hosting.workers import RunningModels
+from socratic_bench.hosting.workers import RunningGroups
 from socratic_bench.ports.broker import Broker
 from socratic_bench.ports.stores.store import Store
 from socratic_bench.service_settings import load_settings
@@ -109,7 +109,7 @@ async def _serve_process(settings: ApiSettings, stop: asyncio.Event) -> None:
         await opened.enter_async_context(experiments.watching(store))
         if broker is not None:
             queues = [queue.name for queue in WORK_QUEUES]
-            groups = {RUNNER_RUN_REQUESTED.name: RunningModels(store)}
+            groups = {RUNNER_RUN_REQUESTED.name: RunningGroups(store)}
             depths = DepthMetrics(metrics).watching(broker, queues, groups)
             await opened.enter_async_context(depths)
         readiness.start()

@@ -21,7 +21,7 @@ from socratic_bench.consuming.queues import (
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.provider_batch import ProviderBatch
-from socratic_bench.domain.run import Run, batches
+from socratic_bench.domain.run import Run, batches, request_groups
 from socratic_bench.errors import MessageTooLarge
 from socratic_bench.events.codec import Event, to_message
 from socratic_bench.events.event_types import (
@@ -105,7 +105,7 @@ class Healer:
             return
         for model, runs in missing.items():
             lost = watched.models[model]
-            if lost.looked_up or await self._is_lost(lost, model, runs, in_hand):
+            if lost.looked_up or await self._is_lost(present, lost, model, runs, in_hand):
                 if most <= 0:
                     watched.has_more = True
                     break
@@ -152,13 +152,18 @@ class Healer:
         return {each.model_id for each in found if each.begun_at > since}
 
     async def _is_lost(
-        self, watched: Watched, model: str, runs: int, in_hand: Collection[str]
+        self,
+        experiment: Experiment,
+        watched: Watched,
+        model: str,
+        runs: int,
+        in_hand: Collection[str],
     ) -> bool:
         """Whether runs of a model are missing, and nobody has had any in hand for long."""
         now = self.monotonic()
         if model in in_hand:
             watched.touch(now)
-        elif await self._waits(RUNNER_RUN_REQUESTED.name, model):
+        elif await self._waits_for_runner(experiment, model):
             watched.waits(now)
         return watched.is_stuck(runs, now)
 
@@ -183,7 +188,7 @@ class Healer:
         else:
             lost.looked_up = 0
             lost.sent_again(self.monotonic())
-            if await self._waits(RUNNER_RUN_REQUESTED.name, model):
+            if await self._waits_for_runner(experiment, model):
                 lost.waits(self.monotonic())
         self._tell("runs", sent, experiment.experiment_id, model=model)
         return sent
@@ -207,8 +212,12 @@ class Healer:
         ids = frozenset((each.run.run_id, each.turn) for each in unscored)
         if await self._is_stuck(watched.responses, ids, (RUNNER_RUN_REQUESTED.name, *_SCORING)):
             runs = {each.run.run_id: each.run for each in unscored}
+            priority = watched.experiment.manifest.priority
             await self._publish(
-                [RunRequested.of(run, source=SOURCE, time=now) for run in runs.values()]
+                [
+                    RunRequested.of(run, source=SOURCE, time=now, priority=priority)
+                    for run in runs.values()
+                ]
             )
             self._tell("runs", len(runs), experiment_id)
 
@@ -249,6 +258,13 @@ class Healer:
     async def _waits(self, queue: str, group: str | None = None) -> bool:
         """Whether the broker holds anything. One that cannot tell is given time by the back-off."""
         return bool(await self.broker.depth(queue, group))
+
+    async def _waits_for_runner(self, experiment: Experiment, model: str) -> bool:
+        """Whether the broker holds requests of a model, of this experiment or another."""
+        for group in sorted(request_groups([model], experiment.manifest.priority)):
+            if await self._waits(RUNNER_RUN_REQUESTED.name, group):
+                return True
+        return False
 
     async def _publish(self, events: Sequence[Event]) -> None:
         if not events:

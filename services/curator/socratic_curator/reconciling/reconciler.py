@@ -187,8 +187,11 @@ class Reconciler:
     async def _watch(self, running: RunningExperiment) -> WatchedExperiment | None:
         """What is known of an experiment; None for one that this version does not understand."""
         experiment_id = running.experiment_id
-        if experiment_id in self._watched or experiment_id in self._left:
-            return self._watched.get(experiment_id)
+        if experiment_id in self._left:
+            return None
+        watched = self._watched.get(experiment_id)
+        if watched and watched.experiment.manifest.request_groups == running.groups:
+            return watched
         try:
             experiment = await self._store.experiment(experiment_id)
         except StoreUnreadable as error:

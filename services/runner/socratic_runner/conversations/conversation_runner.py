@@ -175,7 +175,8 @@ class ConversationRunner:
             return refusal
         tokens = tokens_at_most(question.texts, question.parameters.max_tokens)
         try:
-            with model.limiter.ticket(tokens) as ticket:
+            priority = conversation.experiment.manifest.priority
+            with model.limiter.ticket(tokens, priority) as ticket:
                 prepared = await self.preparer.prepare(ticket, model, conversation, question)
                 if not isinstance(prepared, PreparedCall):
                     return prepared

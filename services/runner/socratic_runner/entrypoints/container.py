@@ -17,7 +17,7 @@ from socratic_bench.consuming.worker import Observer, Worker
 from socratic_bench.hosting.metrics import Metrics
 from socratic_bench.hosting.process import run_process
 from socratic_bench.hosting.starting import new_owner, opened_broker, opened_store
-from socratic_bench.hosting.workers import RunningModels, host_workers
+from socratic_bench.hosting.workers import RunningGroups, host_workers
 from socratic_runner.bootstrap import runner_dispatcher, runner_worker
 from socratic_runner.entrypoints.endpoint_secrets import SecretEndpoints
 from socratic_runner.leases.book import LeaseBook
@@ -68,7 +68,7 @@ async def _serve(settings: RunnerProcessSettings, stop: asyncio.Event) -> None:
                 troubles=Troubles(calls, tell_the_log),
                 watch=watch,
             ) as dispatcher:
-                running = RunningModels(store)
+                running = RunningGroups(store)
                 yield [
                     runner_worker(broker, dispatcher, settings, groups=running, observer=observer)
                 ]

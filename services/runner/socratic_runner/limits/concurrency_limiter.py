@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Final
 
 from socratic_bench.domain.pause import PauseNews
+from socratic_bench.domain.run import NORMAL, Priority
 from socratic_bench.errors import FailureKind, ModelCallFailed
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.limits import PauseAnswer
@@ -19,7 +19,7 @@ from socratic_runner.conversations.call_outcomes import BUSY, MAY_BE_BILLED
 from socratic_runner.limits.adaptive_limit import AdaptiveLimit, latency_of
 from socratic_runner.limits.ceilings import MINUTE, Ceilings, SharedCeilings
 from socratic_runner.limits.pausing import USUAL, BackOff, Pausing
-from socratic_runner.limits.ticket import Permit, Ticket, WaitingCall, closed
+from socratic_runner.limits.ticket import Permit, Ticket, WaitingCall, WaitingCalls, closed
 
 _PUSH_BACK: Final = BUSY | {FailureKind.TIMEOUT}
 """Failures that cut the concurrency limit."""
@@ -41,7 +41,7 @@ LONG_PAUSE: Final = 60.0
 
 class ConcurrencyLimiter:
     """Admits calls to one model: as many at once as the model bears, and no more in a minute than
-    the ceilings allow. First come, first served.
+    the ceilings allow. First come, first served, and both priorities in turn.
 
     All runs of this process that call the model share one limiter. `set_share` sets this process's
     share of ceilings that other processes use too.
@@ -67,7 +67,7 @@ class ConcurrencyLimiter:
 
         self._limit = AdaptiveLimit(most)
         self._ceilings = SharedCeilings()
-        self._waiting: deque[WaitingCall] = deque()
+        self._waiting = WaitingCalls()
         self._in_flight = 0
         self._begun_at = -math.inf
         """When the last call began."""
@@ -170,14 +170,14 @@ class ConcurrencyLimiter:
         self._admit_waiting()
 
     @contextmanager
-    def ticket(self, tokens: int) -> Iterator[Ticket]:
+    def ticket(self, tokens: int, priority: Priority = NORMAL) -> Iterator[Ticket]:
         """A ticket for a call that takes at most `tokens`, input and output together.
 
         A permit that ends without an outcome is refunded: its call was not made. A permit that ends
         by an exception, such as a cancellation, stays charged: its call may have been made. Raises
         LimiterClosed.
         """
-        waiting_call = self._enqueue(tokens)
+        waiting_call = self._enqueue(WaitingCall(tokens, priority))
         try:
             yield Ticket(waiting_call)
         except BaseException:
@@ -191,7 +191,7 @@ class ConcurrencyLimiter:
         """Admit no more calls: those that wait, and those that come, get LimiterClosed."""
         self._is_closed = True
         while self._waiting:
-            self._waiting.popleft().refuse()
+            self._waiting.take().refuse()
         self._admit_waiting()
 
     def reopen(self) -> None:
@@ -219,12 +219,11 @@ class ConcurrencyLimiter:
         if failure.kind not in MAY_BE_BILLED:
             self._ceilings.correct(permit.charge, 0, now)
 
-    def _enqueue(self, tokens: int) -> WaitingCall:
+    def _enqueue(self, waiting_call: WaitingCall) -> WaitingCall:
         if self._is_closed:
             raise closed()
-        waiting_call = WaitingCall(tokens)
         self._waiting.append(waiting_call)
-        if len(self._waiting) <= max(1, self._in_flight):  # a later waiting_call is not near yet
+        if self._waiting.ahead_of(waiting_call) < max(1, self._in_flight):  # a later one waits long
             self._admit_waiting()
         if len(self._waiting) == 1:
             self.pausing.ask(self._clock())
@@ -252,7 +251,7 @@ class ConcurrencyLimiter:
         """Whether only a pause keeps a call waiting."""
         if not self._waiting or self._in_flight >= self.slots:
             return False
-        return self._ceilings.ready_at(self._waiting[0].tokens, now) <= now
+        return self._ceilings.ready_at(self._waiting.first().tokens, now) <= now
 
     def _admit(self, tokens: int, now: float) -> Permit:
         self._in_flight += 1
@@ -279,20 +278,20 @@ class ConcurrencyLimiter:
             self._timer = None
         now = self._clock()
         while self._waiting:
-            first = self._waiting[0]
+            first = self._waiting.first()
             opens_at = self._opens_at(first.tokens, now)
             if opens_at > now:
                 self._admit_later(opens_at - now)
                 self._prepare_next(now)
                 return
-            self._waiting.popleft().admit(self._admit(first.tokens, now))
+            self._waiting.take().admit(self._admit(first.tokens, now))
 
     def _prepare_next(self, now: float) -> None:
         """Wake as many waiting calls as are in flight, if only full slots keep them waiting."""
         # With a slow model, early leases would only hold turns and money.
         if self._latency_ms > QUICK_MS or not self.pausing.is_open(now):
             return
-        if self._ready_at(self._waiting[0].tokens, now) <= now:
+        if self._ready_at(self._waiting.first().tokens, now) <= now:
             for waiting_call in islice(self._waiting, self._in_flight):
                 if not waiting_call.is_near:  # the others wait for their permit only
                     waiting_call.come_near()

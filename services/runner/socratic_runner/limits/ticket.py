@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from typing import Protocol
 
+from socratic_bench.domain.run import NORMAL, Priority
 from socratic_bench.errors import ModelCallFailed, SocraticBenchError
 from socratic_bench.ports.models import Reply
 from socratic_runner.limits.ceilings import Charge
@@ -29,6 +33,7 @@ class WaitingCall:
     """A call in a waiting line: it waits to be near its permit, and for the permit."""
 
     tokens: int
+    priority: Priority = NORMAL
     permit: Permit | None = None
     is_near: bool = False
     """Whether the call should be prepared, or look at its line again."""
@@ -62,6 +67,47 @@ class WaitingCall:
             self._waiter = None
             if timer is not None:
                 timer.cancel()
+
+
+class WaitingCalls:
+    """The waiting line of a limiter: calls of both priorities in turn, each first come, first
+    served.
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[Priority, deque[WaitingCall]] = {"high": deque(), "normal": deque()}
+        """The lines, the one whose turn it is first."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self._lines.values()))
+
+    def __iter__(self) -> Iterator[WaitingCall]:
+        """The calls in the order of their turns."""
+        turns = chain.from_iterable(zip_longest(*self._lines.values()))
+        return (call for call in turns if call is not None)
+
+    def ahead_of(self, call: WaitingCall) -> int:
+        """Count the calls of its own priority that came before this one, the last to come."""
+        return len(self._lines[call.priority]) - 1
+
+    def append(self, call: WaitingCall) -> None:
+        self._lines[call.priority].append(call)
+
+    def first(self) -> WaitingCall:
+        """Return the call whose turn it is."""
+        return next(iter(self))
+
+    def take(self) -> WaitingCall:
+        """Remove and return the call whose turn it is; the turn goes to the other priority."""
+        call = self.first()
+        line = self._lines.pop(call.priority)
+        line.popleft()
+        self._lines[call.priority] = line
+        return call
+
+    def remove(self, call: WaitingCall) -> None:
+        """Remove a call that waits no longer."""
+        self._lines[call.priority].remove(call)
 
 
 class Permit:

@@ -12,6 +12,7 @@ import structlog
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
+from socratic_bench.domain.run import NORMAL, request_groups
 from socratic_bench.errors import StoreUnreadable
 from socratic_bench.invalid_values import mistakes_in
 
@@ -97,6 +98,21 @@ def with_fields_of(stored: str, manifest: str) -> str:
     merged = _merged(before, from_json(manifest))
     named = {"name": before["name"]} if before.get("name") else {}
     return to_json({**merged, **named}).decode()
+
+
+def _groups_of_row(row: Sequence[Any]) -> tuple[str, frozenset[str]]:
+    """Read the experiment's id and the groups of its requests from (experiment_id, manifest).
+
+    It also reads a manifest that this version understands only in part.
+    """
+    experiment_id, manifest = row
+    fields = from_json(manifest)
+    models = (model["id"] for model in fields["models"])
+    return experiment_id, request_groups(models, fields.get("priority", NORMAL))
+
+
+GROUPS: Final = Records("experiments", 1, _groups_of_row)
+"""Reads the groups of requests of experiments."""
 
 
 def with_pin(manifest: str, at: datetime | None) -> str:

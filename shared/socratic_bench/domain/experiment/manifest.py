@@ -14,7 +14,7 @@ from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.grading import RUBRIC, Rubric
 from socratic_bench.domain.identifiers import content_name, experiment_id, run_id
 from socratic_bench.domain.money import Dollars, Price
-from socratic_bench.domain.run import MOST_REPEATS, Run
+from socratic_bench.domain.run import MOST_REPEATS, NORMAL, Priority, Run, request_groups
 from socratic_bench.domain.scenario import Name, Scenario
 from socratic_bench.domain.student import STUDENT_PROMPT, StudentPrompt, unplayable
 from socratic_bench.scoring.graded_profile import SUFFIX
@@ -320,6 +320,14 @@ class Manifest(BaseModel):
     deadline_hours: Annotated[float, Field(gt=0, le=24 * 31)] = 24.0
     """Hours from an experiment's creation until its deadline. Does not enter the measurement."""
 
+    priority: Annotated[
+        Priority,
+        # An older version reads only plans without this field.
+        Field(exclude_if=lambda priority: priority == NORMAL),
+    ] = NORMAL
+    """`high`: of the calls to a model that others wait for, too, every second one is for this
+    experiment. Does not enter the measurement."""
+
     budget: Dollars | None = None
     """The most USD that an experiment may cost; None: no cap. Does not enter the measurement."""
 
@@ -413,8 +421,8 @@ class Manifest(BaseModel):
         return conditions
 
     def keeping(self, stored: Manifest) -> Manifest:
-        """Return this plan as a new one of a stored experiment: with its name and weightings, and
-        with the notes and the pin that only the stored plan has.
+        """Return this plan as a new one of a stored experiment: with its name and weightings, with
+        the notes and the pin that only the stored plan has, and with no lower priority.
         """
         kept = {
             "name": stored.name or self.name,
@@ -422,6 +430,7 @@ class Manifest(BaseModel):
             "pinned_at": stored.pinned_at if self.pinned_at is None else self.pinned_at,
             "weightings": {**stored.weightings, **self.weightings},
             "stopped_after": stored.stopped_after,
+            "priority": stored.priority if self.priority == NORMAL else self.priority,
         }
         return self.model_copy(update=kept)
 
@@ -466,6 +475,11 @@ class Manifest(BaseModel):
         """All models that the plan calls: those under test, the student's and the grader."""
         others = (self.student, self.use_llm_exploratory)
         return (*self.models, *(each.model for each in others if each is not None))
+
+    @property
+    def request_groups(self) -> frozenset[str]:
+        """The groups of its requests in the runners' queue."""
+        return request_groups(self.models_by_id, self.priority)
 
     @property
     def has_batches(self) -> bool:

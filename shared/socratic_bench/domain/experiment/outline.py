@@ -11,6 +11,7 @@ from typing import NamedTuple
 from socratic_bench.domain.aggregates.cell import Cell
 from socratic_bench.domain.experiment.manifest import Experiment, TutorModel
 from socratic_bench.domain.experiment.state import ExperimentState
+from socratic_bench.domain.run import Priority
 
 
 class ModelOutline(NamedTuple):
@@ -80,6 +81,7 @@ class ExperimentOutline:
     created_at: datetime
     completed_at: datetime | None
     deadline_at: datetime
+    priority: Priority
     state: ExperimentState
     planned_runs: int
     most_runs: int
@@ -127,6 +129,7 @@ class ExperimentOutline:
             created_at=experiment.created_at,
             completed_at=experiment.completed_at,
             deadline_at=experiment.deadline_at,
+            priority=experiment.manifest.priority,
             state=experiment.state,
             planned_runs=manifest.planned_runs,
             most_runs=manifest.runs_of_a_round * manifest.repeats,

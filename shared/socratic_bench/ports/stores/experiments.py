@@ -46,7 +46,9 @@ class RunningExperiment:
     planned_at: datetime | None
     """The time at which its last planned run was requested; None: never, or by an older version."""
 
-    model_ids: frozenset[str]
+    groups: frozenset[str]
+    """The groups of its requests in the runners' queue."""
+
     exhausted: bool
     """Whether its budget is exhausted."""
 
@@ -61,9 +63,9 @@ class Experiments(Protocol):
 
         Of a stored experiment, the store updates the fields outside its identity (prices, limits,
         display names of models, deadline, budget) and keeps the rest, its times and its name
-        included; one without a name takes the given one. It keeps notes that the caller does not
-        give, and every weighting; a submitted experiment stays submitted. Raises ExperimentStopped
-        where no call may begin.
+        included; one without a name takes the given one. It raises the priority and never lowers
+        it. It keeps notes that the caller does not give, and every weighting; a submitted
+        experiment stays submitted. Raises ExperimentStopped where no call may begin.
 
         The experiment and its budget are atomic. The store may add its conversations in further
         transactions before the method returns: repeating an interrupted call adds missing ones.

@@ -51,12 +51,28 @@ async def test_running_experiments_are_found_however_often_they_are_asked_for(
     store: Store, experiment: Experiment
 ) -> None:
     other = await store.register(an_experiment(models=1, occasion="other"))
-    known = {each.experiment_id: each.model_ids for each in await store.running()}
+    known = {each.experiment_id: each.groups for each in await store.running()}
     await store.register(an_experiment(models=1, occasion="later"))
     await store.complete(other.experiment_id, MONDAY)
-    again = {each.experiment_id: each.model_ids for each in await store.running()}
+    again = {each.experiment_id: each.groups for each in await store.running()}
     assert known.items() <= again.items()
     assert len(again) == 3
+
+
+async def test_a_priority_is_raised_and_never_lowered_and_requests_of_both_are_found(
+    store: Store, other_store: Store
+) -> None:
+    plan, raised = an_experiment(models=1), an_experiment(models=1, priority="high")
+    for store_of_a_process in (store, other_store):
+        await store_of_a_process.register(plan)
+        [running] = await store_of_a_process.running()
+        assert running.groups == {"reference/tutor-0"}
+    for given in (raised, plan):
+        registered = await other_store.register(given)
+        assert registered.manifest.priority == "high"
+        assert (registered.experiment_id, registered.created_at) == (plan.experiment_id, MONDAY)
+        [running] = await store.running()
+        assert running.groups == {"reference/tutor-0", "high:reference/tutor-0"}
 
 
 async def test_the_first_time_at_which_all_was_planned_stays(

@@ -60,6 +60,7 @@ def experiment_like(name, occasion, state, counts):
         occasion=occasion,
         created_at=MONDAY,
         completed_at=None,
+        priority="normal",
         deadline_at=MONDAY + timedelta(hours=1),
         manifest_id="m",
         conditions_id="c",

@@ -116,7 +116,7 @@ BESIDE_MODELS = [
         (
             "line 2, colour: unknown field; there are `models`, `scenarios`, "
             "`system_prompt`, `parameters`, `repeats`, `stop_when`, `profile`, "
-            "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, "
+            "`use_llm_exploratory`, `student`, `deadline_hours`, `priority`, `budget`, "
             "`name`, `notes`, `prompts`, `occasion`, `length`, `weights`"
         ),
     ),
@@ -125,7 +125,7 @@ BESIDE_MODELS = [
         (
             "line 2, judge: unknown field; there are `models`, `scenarios`, "
             "`system_prompt`, `parameters`, `repeats`, `stop_when`, `profile`, "
-            "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, "
+            "`use_llm_exploratory`, `student`, `deadline_hours`, `priority`, `budget`, "
             "`name`, `notes`, `prompts`, `occasion`, `length`, `weights`"
         ),
     ),
@@ -180,7 +180,7 @@ BESIDE_MODELS = [
         (
             'line 2, ["a\\nb"]: unknown field; there are `models`, `scenarios`, '
             "`system_prompt`, `parameters`, `repeats`, `stop_when`, `profile`, "
-            "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, "
+            "`use_llm_exploratory`, `student`, `deadline_hours`, `priority`, `budget`, "
             "`name`, `notes`, `prompts`, `occasion`, `length`, `weights`"
         ),
     ),

@@ -197,8 +197,8 @@ def test_the_fields_of_the_predecessor_are_unknown_where_no_model_has_a_model_id
             "benchmark.yaml line 2, weekly_schedule: unknown field; there are `models`, "
             "`scenarios`, `system_prompt`, `parameters`, `repeats`, `stop_when`, "
             "`profile`, "
-            "`use_llm_exploratory`, `student`, `deadline_hours`, `budget`, `name`, `notes`, "
-            "`prompts`, `occasion`, `length`, `weights`"
+            "`use_llm_exploratory`, `student`, `deadline_hours`, `priority`, `budget`, `name`, "
+            "`notes`, `prompts`, `occasion`, `length`, `weights`"
         ),
     ]
 

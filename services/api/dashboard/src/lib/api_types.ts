@@ -206,6 +206,7 @@ export interface ExperimentDetail {
   failed: number;
   left: number;
   deadline_at: string;
+  priority: "normal" | "high";
   state: State;
   spending: SpendingFigures;
   dimensions: Record<string, number>;
@@ -244,6 +245,7 @@ export interface ExperimentStatus {
   failed: number;
   left: number;
   deadline_at: string;
+  priority: "normal" | "high";
   state: State;
   spending: SpendingFigures;
 }

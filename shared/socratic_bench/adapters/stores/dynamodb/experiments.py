@@ -12,7 +12,6 @@ from socratic_bench.adapters.stores.dynamodb.cells import progress_of_cells
 from socratic_bench.adapters.stores.dynamodb.clients import together
 from socratic_bench.adapters.stores.dynamodb.items import SK, WriteTransaction, at
 from socratic_bench.adapters.stores.dynamodb.listed import (
-    MODELS,
     PLANS,
     Listed,
     listed_of_item,
@@ -25,7 +24,13 @@ from socratic_bench.adapters.stores.dynamodb.role import DynamoDBRole, Now, ends
 from socratic_bench.adapters.stores.dynamodb.schema import grow
 from socratic_bench.adapters.stores.dynamodb.table import DynamoTable
 from socratic_bench.adapters.stores.dynamodb.turns import unscored_turns
-from socratic_bench.adapters.stores.records import ended_after, microseconds, time_at, with_pin
+from socratic_bench.adapters.stores.records import (
+    GROUPS,
+    ended_after,
+    microseconds,
+    time_at,
+    with_pin,
+)
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.outline import ExperimentOutline
 from socratic_bench.domain.experiment.state import ExperimentState, decided, standing
@@ -131,8 +136,8 @@ class DynamoDBExperiments(DynamoDBExperimentStates):
 
     def __init__(self, table: DynamoTable, now: Now | None = None) -> None:
         super().__init__(table, now)
-        self._models: dict[str, frozenset[str] | None] = {}
-        """The models of running experiments, which never change; None: unreadable."""
+        self._groups: dict[str, tuple[int, frozenset[str] | None]] = {}
+        """The groups of each running experiment, with its version; None: unreadable."""
 
         self._outlines: dict[str, tuple[int, ExperimentOutline | None]] = {}
         """The outline of every experiment, with its version; None: unreadable."""
@@ -251,18 +256,18 @@ class DynamoDBExperiments(DynamoDBExperimentStates):
         marks = [str(item[SK]) for item in await self._table.query(keys.RUNNING)]
         listed = (await self._listed_among(marks)).values()
         running = newest_first(each for each in listed if each.is_running)
-        self._models = await self._models_of([each.experiment_id for each in running])
+        self._groups = await self._groups_of(running)
         return [
             RunningExperiment(
                 experiment_id=each.experiment_id,
                 created_at=time_at(each.created_at),
                 planned_at=None if each.planned_at is None else time_at(each.planned_at),
-                model_ids=models,
+                groups=groups,
                 exhausted=each.is_exhausted,
                 state=each.state,
             )
             for each in running
-            if (models := self._models[each.experiment_id]) is not None
+            if (groups := self._groups[each.experiment_id][1]) is not None
         ]
 
     async def progress(self, experiment_id: str) -> Progress:
@@ -292,11 +297,19 @@ class DynamoDBExperiments(DynamoDBExperimentStates):
         ]
         return {each.experiment_id: each for each in PLANS.facts(rows)}
 
-    async def _models_of(self, running: Sequence[str]) -> dict[str, frozenset[str] | None]:
-        """Return the models of each of these experiments; reads only unknown plans."""
-        known = {id_: self._models[id_] for id_ in running if id_ in self._models}
-        plans = {keys.plan(id_): id_ for id_ in running if id_ not in known}
-        for key, plan in (await self._table.get(plans)).items():
-            read = MODELS.facts([(plans[key], manifest_of(plan))])
-            known[plans[key]] = read[0] if read else None
-        return {id_: known.get(id_) for id_ in running}
+    async def _groups_of(
+        self, running: Sequence[Listed]
+    ) -> dict[str, tuple[int, frozenset[str] | None]]:
+        """Return the groups of these experiments; reads only plans that may have changed."""
+        known = {
+            each.experiment_id: kept
+            for each in running
+            if (kept := self._groups.get(each.experiment_id)) and kept[0] == each.version
+        }
+        unread = [each for each in running if each.experiment_id not in known]
+        plans = await self._table.get(keys.plan(each.experiment_id) for each in unread)
+        for each in unread:
+            plan = plans.get(keys.plan(each.experiment_id))
+            read = dict(GROUPS.facts([(each.experiment_id, manifest_of(plan))])) if plan else {}
+            known[each.experiment_id] = each.version, read.get(each.experiment_id)
+        return known

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_core import from_json
-
 from socratic_bench.adapters.stores.dynamodb import keys
 from socratic_bench.adapters.stores.dynamodb.items import (
     SK,
@@ -130,15 +128,4 @@ def _experiment(row: Sequence[Any]) -> Experiment:
     )
 
 
-def _models(row: Sequence[Any]) -> frozenset[str]:
-    """Read the models' ids from (experiment_id, manifest).
-
-    It also reads a manifest that this version understands only in part.
-    """
-    _, manifest = row
-    return frozenset(model["id"] for model in from_json(manifest)["models"])
-
-
 PLANS = Records("experiments", 1, _experiment)
-
-MODELS = Records("experiments", 1, _models)

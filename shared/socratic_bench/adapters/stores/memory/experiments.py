@@ -112,7 +112,7 @@ class MemoryExperiments(MemoryRole):
                     experiment_id=each.experiment_id,
                     created_at=each.created_at,
                     planned_at=each.planned_at,
-                    model_ids=frozenset(model.id for model in each.manifest.models),
+                    groups=each.manifest.request_groups,
                     exhausted=state.accounts[each.experiment_id].exhausted,
                     state=each.state,
                 )

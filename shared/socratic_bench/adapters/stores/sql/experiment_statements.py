@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from pydantic_core import from_json
 from sqlalchemy import (
     BindParameter,
     Executable,
@@ -82,32 +81,20 @@ def _experiment_of_row(row: Sequence[Any]) -> Experiment:
     )
 
 
-def running_of_row(row: Sequence[Any], model_ids: frozenset[str]) -> RunningExperiment:
-    """Read (experiment_id, created_at, planned_at, exhausted, state)."""
-    experiment_id, created_at, planned_at, exhausted, state = row
+def running_of_row(row: Sequence[Any], groups: frozenset[str]) -> RunningExperiment:
+    """Read (experiment_id, created_at, planned_at, exhausted, state, revision)."""
+    experiment_id, created_at, planned_at, exhausted, state, _ = row
     return RunningExperiment(
         experiment_id=experiment_id,
         created_at=time_at(created_at),
         planned_at=None if planned_at is None else time_at(planned_at),
-        model_ids=model_ids,
+        groups=groups,
         exhausted=bool(exhausted),
         state=ExperimentState(state),
     )
 
 
-def _models_of_row(row: Sequence[Any]) -> tuple[str, frozenset[str]]:
-    """Read the experiment's id and its models' ids from (experiment_id, manifest).
-
-    It also reads a manifest that this version understands only in part.
-    """
-    experiment_id, manifest = row
-    return experiment_id, frozenset(model["id"] for model in from_json(manifest)["models"])
-
-
 EXPERIMENT_RECORDS = Records("experiments", 1, _experiment_of_row)
-
-MODELS_OF_EXPERIMENTS = Records("experiments", 1, _models_of_row)
-
 
 EXPERIMENT: BindParameter[str] = bindparam("experiment_id")
 """The parameter `experiment_id`."""
@@ -235,6 +222,7 @@ LIST_RUNNING = (
         EXPERIMENTS.c.planned_at,
         SPENDING.c.exhausted,
         EXPERIMENTS.c.state,
+        EXPERIMENTS.c.revision,
     )
     .outerjoin_from(EXPERIMENTS, SPENDING, SPENDING.c.experiment_id == EXPERIMENTS.c.experiment_id)
     .where(IS_RUNNING, EXPERIMENTS.c.submitted, EXPERIMENTS.c.state != ExperimentState.DELETED)

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from socratic_bench.adapters.stores.records import (
+    GROUPS,
     Row,
     ended_after,
     microseconds,
@@ -27,7 +28,6 @@ from socratic_bench.adapters.stores.sql.experiment_statements import (
     LIST_EXPERIMENTS,
     LIST_RUNNING,
     MARK_PLANNED,
-    MODELS_OF_EXPERIMENTS,
     REPLACE_MANIFEST,
     TAKE_COMPLETION,
     row_of_experiment,
@@ -53,8 +53,8 @@ class SqlExperiments(SqlExperimentStates):
 
     def __init__(self, database: Database, now: Now | None = None) -> None:
         super().__init__(database, now)
-        self._models: dict[str, frozenset[str] | None] = {}
-        """The models of running experiments, which never change; None: unreadable."""
+        self._groups: dict[str, tuple[int, frozenset[str] | None]] = {}
+        """The groups of each running experiment, with its revision; None: unreadable."""
 
         self._outlines: dict[str, tuple[int, ExperimentOutline | None]] = {}
         """The outline of every experiment, with its revision; None: unreadable."""
@@ -160,12 +160,13 @@ class SqlExperiments(SqlExperimentStates):
     async def running(self) -> Sequence[RunningExperiment]:
         async with self._database.read() as transaction:
             rows = await transaction.execute(LIST_RUNNING)
-            known = await self._models_of(transaction, [row.experiment_id for row in rows])
-        self._models = known
+            revisions = {row.experiment_id: row.revision for row in rows}
+            known = await self._groups_of(transaction, revisions)
+        self._groups = known
         return [
-            running_of_row(row, models)
+            running_of_row(row, groups)
             for row in rows
-            if (models := known[row.experiment_id]) is not None
+            if (groups := known[row.experiment_id][1]) is not None
         ]
 
     async def progress(self, experiment_id: str) -> Progress:
@@ -207,15 +208,20 @@ class SqlExperiments(SqlExperimentStates):
         revisions = {row[0]: row[-1] for row in rows}
         return {(each.experiment_id, revisions[each.experiment_id]): each for each in read}
 
-    async def _models_of(
-        self, transaction: Transaction, running: Sequence[str]
-    ) -> dict[str, frozenset[str] | None]:
-        """Return the models of each of these experiments; reads only unknown manifests."""
-        known = {id_: self._models[id_] for id_ in running if id_ in self._models}
-        for chunk in chunks([id_ for id_ in running if id_ not in known]):
+    async def _groups_of(
+        self, transaction: Transaction, revisions: Mapping[str, int]
+    ) -> dict[str, tuple[int, frozenset[str] | None]]:
+        """Return the groups of these experiments; reads only manifests that may have changed."""
+        known = {
+            id_: kept
+            for id_, revision in revisions.items()
+            if (kept := self._groups.get(id_)) is not None and kept[0] == revision
+        }
+        for chunk in chunks([id_ for id_ in revisions if id_ not in known]):
             parameters = {"experiment_ids": chunk}
             rows = await transaction.execute(self._statements.experiments.manifests, parameters)
-            known |= dict.fromkeys(chunk) | dict(MODELS_OF_EXPERIMENTS.facts(rows))
+            read = dict(GROUPS.facts(rows))
+            known |= {id_: (revisions[id_], read.get(id_)) for id_ in chunk}
         return known
 
     async def _register(self, transaction: Transaction, experiment: Row) -> None:

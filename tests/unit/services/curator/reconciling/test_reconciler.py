@@ -20,8 +20,9 @@ from socratic_bench.consuming.queues import (
 )
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.provider_batch import ProviderBatch
-from socratic_bench.events.codec import decode
+from socratic_bench.events.codec import decode, to_message
 from socratic_bench.events.event_types import EXPERIMENT_COMPLETED as COMPLETED
+from socratic_bench.events.event_types import RunRequested
 from socratic_bench.ports.stores.leases import ModelInHand
 from socratic_bench.ports.stores.responses import RecordedFailure
 from socratic_curator.reconciling import reconciler as reconciling
@@ -281,6 +282,30 @@ async def test_an_exhausted_budget_is_no_gap(store, broker, clock):
     await after(healer, clock, 10 * QUIET_SECONDS)
     requested = await taken(broker, RUNNER_RUN_REQUESTED)
     assert poor.experiment_id not in {each.correlationid for each in requested}
+
+
+async def test_lost_runs_of_a_raised_experiment_are_requested_with_its_priority(
+    healer, store, broker, clock
+):
+    await healer.reconcile()
+    await store.register(an_experiment(priority="high"))
+    await after(healer, clock, QUIET_SECONDS)
+    requested = await taken(broker, RUNNER_RUN_REQUESTED)
+    assert len(requested) == len(RUNS)
+    assert {each.partitionkey for each in requested} == {f"high:{model}" for model in MODELS}
+
+
+@pytest.mark.parametrize("priority", ["normal", "high"])
+async def test_a_raised_experiment_is_not_requested_again_while_requests_of_it_wait(
+    healer, store, broker, clock, priority
+):
+    await store.register(an_experiment(priority="high"))
+    requests = [
+        RunRequested.of(run, source="planner", time=MONDAY, priority=priority) for run in RUNS
+    ]
+    await broker.publish([to_message(each) for each in requests])
+    await after(healer, clock, 2 * QUIET_SECONDS)
+    assert await broker.depth(RUNNER_RUN_REQUESTED.name) == len(RUNS)
 
 
 async def test_a_plan_that_was_cut_off_is_published_to_its_end(broker, clock):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from socratic_bench.adapters.stores.memory.leases import MemorySharedLimits
 from socratic_bench.domain.pause import NONE, Pause, PauseNews, after
 from socratic_bench.domain.response import Usage
+from socratic_bench.domain.run import Priority
 from socratic_bench.errors import FailureKind, ModelCallFailed, StoreUnavailable
 from socratic_bench.ports.models import Reply
 from socratic_bench.ports.stores.limits import PauseAnswer
@@ -128,9 +129,11 @@ class PauseKeeper(MemorySharedLimits):
 
 
 @asynccontextmanager
-async def through(limiter: ConcurrencyLimiter, tokens: int) -> AsyncIterator[Permit]:
+async def through(
+    limiter: ConcurrencyLimiter, tokens: int, priority: Priority = "normal"
+) -> AsyncIterator[Permit]:
     """Wait to be let through, as for a call that needs no preparing."""
-    with limiter.ticket(tokens) as ticket:
+    with limiter.ticket(tokens, priority) as ticket:
         yield await ticket.permit()
 
 

@@ -66,8 +66,9 @@ function showFacts(detail: ExperimentDetail): void {
     Object.entries(detail.dimensions).map(([name, many]) => `${count(many)} ${name}`),
   );
   const plan = `${counted(detail.models, "model")} × ${counted(scenarios, "scenario")} (${dimensions}) × ${counted(repeats, "repeat")}`;
-  const { deadline_at: deadline, spending, notes, stop_when: narrow, batches } = detail;
-  const key = JSON.stringify([id, ended, deadline, spending, notes, plan, narrow, batches]);
+  const { deadline_at: deadline, spending, notes, stop_when: narrow, batches, priority } = detail;
+  const parts = [id, ended, deadline, spending, notes, plan, narrow, batches, priority];
+  const key = JSON.stringify(parts);
   if (list.dataset.key === key) return;
   list.dataset.key = key;
   list.replaceChildren(
@@ -75,6 +76,7 @@ function showFacts(detail: ExperimentDetail): void {
     fact("Plan", plan),
     ...(narrow === null ? [] : [fact("Repeats", narrow)]),
     ...batches.map((batch) => fact("Batch", batch)),
+    ...(priority === "normal" ? [] : [fact("Priority", priority)]),
     fact("Begun", moment(detail.created_at)),
     ended ? fact("Complete", moment(ended)) : fact("Deadline", moment(detail.deadline_at)),
     fact("Cost", spent(detail)),

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from socratic_bench.domain.run import Priority
 from socratic_bench.errors import ModelCallFailed
 from socratic_runner.limits.concurrency_limiter import ConcurrencyLimiter
 from socratic_runner.limits.pausing import BackOff
@@ -44,10 +45,10 @@ class Calls:
         self.tasks: list[asyncio.Task[None]] = []
         self._ends: dict[int, asyncio.Future[object]] = {}
 
-    async def begin(self, *tokens: int) -> None:
+    async def begin(self, *tokens: int, priority: Priority = "normal") -> None:
         for amount in tokens:
             number = len(self.tasks)
-            self.tasks.append(asyncio.create_task(self._call(number, amount)))
+            self.tasks.append(asyncio.create_task(self._call(number, amount, priority)))
         await settle()
 
     async def end(self, *numbers: int, outcome: object = None) -> None:
@@ -60,8 +61,8 @@ class Calls:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
-    async def _call(self, number: int, tokens: int) -> None:
-        async with through(self.limiter, tokens) as permit:
+    async def _call(self, number: int, tokens: int, priority: Priority) -> None:
+        async with through(self.limiter, tokens, priority) as permit:
             self.begun.append(number)
             end = self._ends[number] = asyncio.get_running_loop().create_future()
             outcome = await end

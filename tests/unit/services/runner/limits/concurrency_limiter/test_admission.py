@@ -147,6 +147,38 @@ def test_who_came_first_passes_first_even_if_a_smaller_call_would_fit():
     in_virtual_time(scenario())
 
 
+def test_calls_of_both_priorities_begin_in_turn_while_both_wait():
+    async def scenario():
+        calls = Calls(await opened(most=1))
+        await calls.begin(*[1] * 5)
+        await calls.begin(*[1] * 3, priority="high")
+        for _ in range(8):
+            await calls.end(calls.begun[-1])
+        assert calls.begun == [0, 5, 1, 6, 2, 7, 3, 4]
+
+    in_virtual_time(scenario())
+
+
+def test_a_high_call_prepares_and_begins_soon_though_a_long_line_waits():
+    async def scenario():
+        limiter = await quick()
+        calls = Calls(limiter)
+        await calls.begin(*[1] * 50)
+        with limiter.ticket(1, "high") as high:
+            await settle()
+            assert high.is_near
+            await calls.end(0)
+            assert calls.begun == [0, 1]
+            await high.permit()
+        with pytest.raises(TimeoutError), limiter.ticket(1, "high") as given_up:
+            await given_up.permit(within=1)
+        await calls.end(1)
+        assert calls.begun == [0, 1, 2, 3]
+        await calls.give_up()
+
+    in_virtual_time(scenario())
+
+
 def test_no_more_calls_are_in_flight_than_the_ceiling_and_the_client_allow():
     async def scenario():
         for limiter in (await opened(most=3), await opened(concurrency=3)):
