@@ -31,8 +31,8 @@ DEPARTS: Final = (
     "good hint without a question is a lapse, too."
 )
 SCALE: Final = (
-    "Intervals are 95 %, clustered by scenario, and no shorter than three more scenarios would "
-    "make them in which every run broke at once, or none did; a dash is an unknown figure."
+    "Intervals are 95 %, clustered by scenario, with room for three more scenarios in which every "
+    "run broke at once, or none did; a dash is an unknown figure."
 )
 
 Read = Callable[[FidelityFigures], Any]

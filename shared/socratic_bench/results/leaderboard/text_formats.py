@@ -104,8 +104,8 @@ def spreadsheet_text(value: object) -> object:
 
 
 SCALE: Final = (
-    "Scores run from 0.00 to 1.00; intervals are 95 %, clustered by scenario, and no shorter than "
-    "three more scenarios would make them in which a vector fell to the end of its scale"
+    "Scores run from 0.00 to 1.00; intervals are 95 %, clustered by scenario, with room for three "
+    "more scenarios at an end of the scale"
 )
 
 MOST_UNANIMOUS: Final = 4
