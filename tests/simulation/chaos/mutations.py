@@ -98,7 +98,7 @@ MUTATIONS: Final = {
                 await self._settle([each for one in ready for each in one.settlements])
                 await self._publish_patiently([each for one in ready for each in one.messages])
 """,
-        seed=213,
+        seed=830,
     ),
     "stolen_lease": Mutation(
         "A turn whose call is in flight is leased to another runner.",
