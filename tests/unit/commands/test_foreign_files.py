@@ -64,6 +64,7 @@ YAML = "evalId: e\nresults:\n  version: 3\n  results:\n    - response:\n        
         ("a.yaml", b"- Why?\n", "a YAML file"),
         ("a.txt", YAML, "a result file of promptfoo"),
         ("a.csv", TABLE, "a result file of promptfoo in CSV"),
+        ("a.csv", f"text,{TABLE[2:]}", "a result file of promptfoo in CSV"),
         ("a.txt", b"Teacher: (focus)Why?|EOM|Sam: So.\n", "a file of whole dialogues"),
         ("a.txt", COPIED, "a chat copied from a page"),
         ("a.md", HEADINGS, "a chat in Markdown"),

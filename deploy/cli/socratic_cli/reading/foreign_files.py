@@ -237,7 +237,8 @@ def foreign_record(record: Mapping[str, Any]) -> ForeignKind | None:
     """Return what `record` is, and what to do, if its keys are those of a foreign file."""
     if not _SHAPE_KEYS.isdisjoint(record) or "chat" in record or "conversation" in record:
         for keys, kind in _SHAPES:
-            if keys <= record.keys() and "text" not in record:
+            # A column of promptfoo's CSV has the name of a variable of the prompt.
+            if keys <= record.keys() and ("text" not in record or kind is _PROMPTFOO_CSV):
                 return kind
         chat = record.get("chat")
         if isinstance(chat, Mapping) and ("history" in chat or "messages" in chat):

@@ -14,6 +14,11 @@ from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.run import Priority
 
 
+def experiment_title(name: str | None, occasion: str | None) -> str | None:
+    """Return a name with an occasion, as people call an experiment; None: it has neither."""
+    return " · ".join(filter(None, (name, occasion))) or None
+
+
 class ModelOutline(NamedTuple):
     """A model of an experiment without its system prompt."""
 
@@ -93,6 +98,11 @@ class ExperimentOutline:
     twins: Mapping[str, str]
     """Scenarios in which the student says the same as in an earlier one of their dimension, with
     that one: both are one cluster, since their answers tell no more than repeats would."""
+
+    @property
+    def title(self) -> str | None:
+        """Its name and its occasion, as people call it; None: it has neither."""
+        return experiment_title(self.name, self.occasion)
 
     @property
     def model_ids(self) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class Side(BaseModel):
     model_name: str
     experiment_id: str
     title: str | None
-    """The experiment's name, or else its occasion; null without both."""
+    """The experiment's name and its occasion; null without both."""
 
     created_at: datetime
     conditions_id: str
@@ -395,7 +395,7 @@ def _described(side: Compared, cells: Sequence[Cell], scored: int) -> Side:
         model_id=side.model_id,
         model_name=model_of(side.side).display_name,
         experiment_id=outline.experiment_id,
-        title=outline.name or outline.occasion,
+        title=outline.title,
         created_at=outline.created_at,
         conditions_id=outline.conditions_id,
         answers=answers,

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 from xml.etree.ElementTree import Element, indent, tostring
 
+from socratic_bench.domain.experiment.outline import experiment_title
 from socratic_bench.results.formats import figure, moment, printable, signed
 from socratic_bench.results.gate.falls import Check, ModelFall, ScenarioFall
 from socratic_bench.results.gate.gate_report import GateReport
@@ -80,7 +81,7 @@ def gate_markdown(report: GateReport) -> str:
 
 def title(name: str | None, occasion: str | None, experiment_id: str) -> str:
     """Return the name, the occasion and the id of an experiment in one phrase."""
-    named = ", ".join(each for each in (name, occasion) if each)
+    named = experiment_title(name, occasion)
     return f"{printable(named)} ({experiment_id})" if named else experiment_id
 
 

@@ -113,8 +113,8 @@ def student_sentences(experiments: Sequence[ExperimentOutline]) -> list[str]:
 
 
 def title(experiment: ExperimentOutline) -> str:
-    """Return an experiment's name or occasion with its id, or the id alone."""
-    named = experiment.name or experiment.occasion
+    """Return an experiment's name and occasion with its id, or the id alone."""
+    named = experiment.title
     return f"{named} ({experiment.experiment_id})" if named else experiment.experiment_id
 
 

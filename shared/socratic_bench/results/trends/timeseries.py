@@ -75,7 +75,7 @@ class Point(BaseModel):
 
     experiment_id: str
     title: str | None
-    """The experiment's name, or else its occasion; null without both."""
+    """The experiment's name and its occasion; null without both."""
 
     created_at: datetime
     profile: str
@@ -382,7 +382,7 @@ def _points(series: Sequence[Measured]) -> Iterator[Point]:
         experiment, figure = own.experiment, own.scores.figure
         yield Point(
             experiment_id=experiment.experiment_id,
-            title=experiment.name or experiment.occasion,
+            title=experiment.title,
             created_at=experiment.created_at,
             profile=own.profile,
             conditions_id=experiment.conditions_id,

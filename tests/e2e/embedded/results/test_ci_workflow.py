@@ -69,7 +69,7 @@ async def test_main_has_a_first_run_and_a_second_merge_and_a_change_that_fell_fa
     second = await repository.job("bbbb")
     assert not second.failed, second.log
     assert tutor.calls == 12
-    assert "against main (exp-" in second.summary
+    assert "against main · aaaa (exp-" in second.summary
 
     tutor.says = TELLS
     fell = await repository.job("cccc", pull_request="shorter-prompts")

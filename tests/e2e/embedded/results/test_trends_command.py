@@ -31,7 +31,7 @@ def test_one_command_takes_old_experiments_into_the_series_of_a_new_profile(
     terminal: Terminal,
 ) -> None:
     for occasion in ("one", "two"):
-        config = CONFIG.format(occasion=occasion, more="")
+        config = CONFIG.format(occasion=occasion, more="name: nightly")
         terminal.run("run", terminal.write(f"{occasion}.yaml", config))
 
     none = terminal.run("trends", "--profile", "socratic-v2")
@@ -42,7 +42,10 @@ def test_one_command_takes_old_experiments_into_the_series_of_a_new_profile(
 
     assert none.returncode != 0
     assert [json.loads(line)["responses"] for line in done.stdout.splitlines()] == [15, 15]
-    assert [point["title"] for point in series["points"]] == ["one", "two"]
+    assert [point["title"] for point in series["points"]] == [
+        "nightly · one",
+        "nightly · two",
+    ]
     assert [point["joins"] for point in series["points"]] == [False, True]
     assert all(point["overall_score"] is not None for point in series["points"])
 
