@@ -146,7 +146,7 @@ def runner_worker(
 ) -> Worker:
     """Make the worker that feeds a runner's dispatcher.
 
-    `groups` lists the models whose queues to consume, for brokers that cannot list them.
+    `groups` lists the groups of requests to consume, for brokers that cannot list them.
     """
     intake = Intake(
         batch=settings.runner_in_flight_per_model,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import structlog
 
 from socratic_bench.domain.experiment.manifest import Experiment
+from socratic_bench.domain.run import RETRIES
 from socratic_bench.errors import StoreUnreadable
 from socratic_bench.ports.stores.experiments import Experiments
 from socratic_bench.ports.stores.leases import ModelInHand
@@ -60,16 +61,20 @@ class ExperimentCache:
         return stopped
 
     async def named(
-        self, experiment_ids: Collection[str]
+        self, groups: Mapping[str, AbstractSet[str]]
     ) -> Mapping[str, Experiment | NotUnderstood]:
-        """Return the experiments among these that the store has."""
+        """Return the experiments among these that the store has.
+
+        `groups` has the groups of the requests of each: a group that its plan does not have tells
+        of a raised priority.
+        """
         found: dict[str, Experiment | NotUnderstood] = {}
-        for experiment_id in experiment_ids:
+        for experiment_id, its_groups in groups.items():
             self._uses.note(experiment_id)
-            if not self._is_fresh(experiment_id):
+            if not self._is_fresh(experiment_id, its_groups):
                 # Many batches begin at once, and one query serves them all.
                 async with self._reading:
-                    if not self._is_fresh(experiment_id):
+                    if not self._is_fresh(experiment_id, its_groups):
                         await self._refresh(experiment_id)
             # Another batch may drop this one while the next is read.
             if known := self._known.get(experiment_id):
@@ -85,9 +90,13 @@ class ExperimentCache:
             for experiment_id in self._uses.take_idle({each.experiment_id for each in in_use()}):
                 self._known.pop(experiment_id, None)
 
-    def _is_fresh(self, experiment_id: str) -> bool:
-        known = self._known.get(experiment_id)
-        return known is not None and asyncio.get_running_loop().time() <= known[1] + FRESH
+    def _is_fresh(self, experiment_id: str, groups: AbstractSet[str]) -> bool:
+        experiment, read_at = self._known.get(experiment_id, (None, 0.0))
+        if isinstance(experiment, Experiment):
+            known = experiment.manifest.request_groups | {RETRIES}
+            if not groups <= known:
+                return False
+        return experiment is not None and asyncio.get_running_loop().time() <= read_at + FRESH
 
     async def _refresh(self, experiment_id: str) -> None:
         """Read an experiment; an unchanged one stays the same object."""

@@ -18,7 +18,7 @@ class RunnerSettings(ServiceSettings):
     """The most runs in hand at a time."""
 
     runner_in_flight_per_model: int = Field(default=250, ge=1, le=100_000)
-    """The most runs of one model in hand, so that a slow model cannot fill the runner."""
+    """The most runs of one model and priority in hand: a slow model cannot fill the runner."""
 
     runner_attempts: int = Field(default=4, ge=1, le=100)
     """The most calls for one turn before its run fails."""

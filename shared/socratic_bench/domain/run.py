@@ -41,6 +41,11 @@ Priority = Literal["normal", "high"]
 NORMAL: Final = "normal"
 
 
+RETRIES: Final = "retries"
+"""The group of requests to retry failed runs, of all models: their experiment may be complete, and
+then nobody serves the groups of its models."""
+
+
 def request_group(model_id: str, priority: str) -> str:
     """Return the group of requests of runs in the runners' queue. No model's id is another's group:
     none has a colon before its first slash.

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from socratic_bench.domain.identifiers import content_name
 from socratic_bench.domain.response import Response
-from socratic_bench.domain.run import NORMAL, Priority, Run, RunFailure, request_group
+from socratic_bench.domain.run import NORMAL, RETRIES, Priority, Run, RunFailure, request_group
 from socratic_bench.domain.score import ScoredResponse
 
 PREFIX: Final = "org.socratic-bench."
@@ -46,8 +46,8 @@ class Envelope(BaseModel):
     """The media type of `data`."""
 
     partitionkey: str
-    """The group of the message: the model's id, in a request of high priority after `high:`, or the
-    experiment's."""
+    """The group of the message: the model's id, in a request of high priority after `high:`;
+    `retries` in one to retry a failed run; or the experiment's id."""
 
     correlationid: str
     """The id of the experiment."""
@@ -154,7 +154,7 @@ class RunRequested(Envelope):
     ) -> RunRequested:
         again = (str(retry),) if retry else ()
         about = about_run(RUN_REQUESTED, run, *again, source=source, time=time)
-        about["partitionkey"] = request_group(run.model_id, priority)
+        about["partitionkey"] = RETRIES if retry else request_group(run.model_id, priority)
         return cls(**about, data=RunRequestedData(run=run, retry=retry or None))
 
 

@@ -18,6 +18,7 @@ from starlette.routing import Route
 from socratic_bench.concurrency.deadlines import unless_stopped, wait_at_most
 from socratic_bench.consuming.queues import BROADCASTS, WORK_QUEUES
 from socratic_bench.consuming.worker import Observer, Worker
+from socratic_bench.domain.run import RETRIES
 from socratic_bench.errors import BrokerUnavailable, StoreUnavailable
 from socratic_bench.hosting.http.readiness import Check, Readiness
 from socratic_bench.hosting.http.server import serving
@@ -70,14 +71,14 @@ class QueueProblems:
 
 @dataclass(frozen=True, slots=True)
 class RunningGroups:
-    """Lists the groups of the requests of all incomplete experiments."""
+    """Lists the groups of the requests of all incomplete experiments, and that of retries."""
 
     store: Experiments
 
     async def __call__(self) -> frozenset[str]:
         """Return the groups. Raises StoreError."""
         running = await self.store.running()
-        return frozenset[str]().union(*(each.groups for each in running))
+        return frozenset({RETRIES}).union(*(each.groups for each in running))
 
 
 def health_app(readiness: Readiness, metrics: Metrics) -> Starlette:

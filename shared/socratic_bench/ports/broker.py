@@ -7,10 +7,10 @@ between queue and broadcast, not the message. RabbitMQ publishes to one topic ex
 mandatory flag unless the type is a broadcast; on AWS a broadcast type is an SNS topic, and a
 publisher sends to a queue directly. So every process declares all types and queues that it uses.
 
-Messages have a group (the model). In a queue that keeps its groups apart, a consumer gets the
-groups in turn, and at most as many messages of one group at a time as it asked for, so that a slow
-group does not hold up the others. A queue whose messages all take the same short time needs no
-groups.
+Messages have a group (the model, and a high priority). In a queue that keeps its groups apart, a
+consumer gets the groups in turn, and at most as many messages of one group at a time as it asked
+for, so that a slow group does not hold up the others. A queue whose messages all take the same
+short time needs no groups.
 
 A message that was redelivered SUSPECT_AFTER times unsettled may be the one that ends its consumers.
 It becomes a suspect of its queue: the broker hands it out alone, to a consumer with nothing else in

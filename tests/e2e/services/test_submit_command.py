@@ -194,6 +194,25 @@ async def typed(terminal, *words):
     return await asyncio.to_thread(terminal.run, *words)
 
 
+@pytest.mark.long
+async def test_services_that_never_saw_a_complete_experiment_run_retry_its_failed_runs(terminal):
+    config = terminal.write("b.yaml", "models: [reference/faulty]\nrepeats: 1\n")
+    experiment_id = submitted(terminal, config)
+    async with opened(terminal.environment["SOCRATIC_STORE_URL"]) as store:
+        async with all_ready(terminal.environment, *KINDS):
+            await until(
+                lambda: store.experiment(experiment_id), lambda it: it.completed_at, "completion"
+            )
+        calls = (await store.calls(experiment_id)).calls
+        assert (await store.progress(experiment_id)).failed
+        async with all_ready(terminal.environment, *KINDS):
+            done = await typed(terminal, "submit", config, "--retry-failed")
+            assert done.returncode == 0, done.stderr
+            await until(
+                lambda: store.calls(experiment_id), lambda it: it.calls > calls, "another call"
+            )
+
+
 def test_no_command_shows_a_password(terminal):
     config = terminal.write("b.yaml", "models: [reference/socratic]\nrepeats: 1\n")
     addresses = [

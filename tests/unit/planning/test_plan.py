@@ -167,6 +167,9 @@ async def test_failed_runs_are_requested_though_they_are_done_where_that_is_want
     retries = {event.subject: event.data.retry for event in requests.events.values()}
     assert first.run_id not in retries
     assert (retries[second.run_id], retries[third.run_id]) == (1, 5)
+    groups = {event.subject: event.partitionkey for event in requests.events.values()}
+    assert [groups.pop(each.run_id) for each in (second, third)] == ["retries", "retries"]
+    assert list(groups.values()) == ["reference/b"]
 
 
 async def test_what_is_answered_is_published_to_be_scored_and_not_requested():

@@ -21,7 +21,7 @@ from socratic_bench.consuming.queues import (
 from socratic_bench.domain.experiment.manifest import Experiment
 from socratic_bench.domain.experiment.state import ExperimentState
 from socratic_bench.domain.provider_batch import ProviderBatch
-from socratic_bench.domain.run import Run, batches, request_groups
+from socratic_bench.domain.run import Run, batches, request_group
 from socratic_bench.errors import MessageTooLarge
 from socratic_bench.events.codec import Event, to_message
 from socratic_bench.events.event_types import (
@@ -260,11 +260,13 @@ class Healer:
         return bool(await self.broker.depth(queue, group))
 
     async def _waits_for_runner(self, experiment: Experiment, model: str) -> bool:
-        """Whether the broker holds requests of a model, of this experiment or another."""
-        for group in sorted(request_groups([model], experiment.manifest.priority)):
-            if await self._waits(RUNNER_RUN_REQUESTED.name, group):
-                return True
-        return False
+        """Whether the broker holds requests of a model, of this experiment or another.
+
+        Requests from before a raise of the priority do not count: behind those of others, they may
+        wait for hours.
+        """
+        group = request_group(model, experiment.manifest.priority)
+        return await self._waits(RUNNER_RUN_REQUESTED.name, group)
 
     async def _publish(self, events: Sequence[Event]) -> None:
         if not events:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard
@@ -173,9 +174,7 @@ class RequestSorter:
             else:
                 going_on.append(work)
         run_ids = {work.event.data.run.run_id for work in going_on}
-        experiments = await self.experiments.named(
-            {work.event.data.run.experiment_id for work in going_on}
-        )
+        experiments = await self.experiments.named(_groups(going_on))
         going_on = _planned(going_on, experiments, sorted_)
         stored = await self.stored.responses(run_ids)
         failures = await self.stored.recorded_failures(run_ids)
@@ -225,6 +224,14 @@ class RequestSorter:
             run = RunInHand(work, model, conversation, student)
             self.in_hand.take(run)
             sorted_.due.append(run)
+
+
+def _groups(requests: Iterable[Work[RunRequested]]) -> Mapping[str, set[str]]:
+    """Return the groups of requests, by their experiments."""
+    groups = defaultdict[str, set[str]](set)
+    for work in requests:
+        groups[work.event.data.run.experiment_id].add(work.event.partitionkey)
+    return groups
 
 
 def _planned(

@@ -322,11 +322,11 @@ class Manifest(BaseModel):
 
     priority: Annotated[
         Priority,
-        # An older version reads only plans without this field.
+        # An older version refuses a configuration with this field.
         Field(exclude_if=lambda priority: priority == NORMAL),
     ] = NORMAL
-    """`high`: of the calls to a model that others wait for, too, every second one is for this
-    experiment. Does not enter the measurement."""
+    """`high`: of a runner's calls to a model that others wait for, too, every second one is for
+    this experiment. Does not enter the measurement."""
 
     budget: Dollars | None = None
     """The most USD that an experiment may cost; None: no cap. Does not enter the measurement."""

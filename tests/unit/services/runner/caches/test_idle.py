@@ -102,7 +102,7 @@ async def test_experiments_and_budgets_are_forgotten(store):
     known, budgets = ExperimentCache(store), Budgets(store)
     for experiment in experiments(50):
         await store.register(experiment)
-        named = await known.named([experiment.experiment_id])
+        named = await known.named({experiment.experiment_id: set()})
         assert named == {experiment.experiment_id: experiment}
         known.forget_idle(set)
         await budgets.room_may_come(experiment.experiment_id, 1)
@@ -115,6 +115,6 @@ async def test_what_was_used_a_moment_ago_is_kept(store):
     known = ExperimentCache(store)
     for experiment in experiments(5):
         await store.register(experiment)
-        await known.named([experiment.experiment_id])
+        await known.named({experiment.experiment_id: set()})
         known.forget_idle(set)
     assert len(known._known) == 5

@@ -201,7 +201,7 @@ async def test_experiments_and_budgets_beyond_the_most_are_forgotten():
     planned = [await store.register(each) for each in experiments(3 * MOST)]
     first = ModelInHand(planned[0].experiment_id, "any/model")
     for experiment in planned:
-        await known.named([experiment.experiment_id])
+        await known.named({experiment.experiment_id: set()})
         known.forget_idle(lambda: {first})
         await kept.room_may_come(experiment.experiment_id, 1)
 
@@ -223,7 +223,7 @@ async def test_a_batch_has_all_its_experiments_though_others_drop_them_meanwhile
     planned = [await stored.register(each) for each in experiments(3 * MOST)]
     ids = [each.experiment_id for each in planned]
 
-    assert list(await known.named(ids)) == ids
+    assert list(await known.named({id_: set() for id_ in ids})) == ids
     known.forget_idle(set)
     assert list(known._known) == ids[-MOST:]
 
