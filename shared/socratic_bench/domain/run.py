@@ -42,8 +42,8 @@ NORMAL: Final = "normal"
 
 
 RETRIES: Final = "retries"
-"""The group of requests to retry failed runs, of all models: their experiment may be complete, and
-then nobody serves the groups of its models."""
+"""The group of all requests to retry failed runs. Their experiment may be complete: runners serve
+the groups of its models no longer."""
 
 
 def request_group(model_id: str, priority: str) -> str:
