@@ -36,6 +36,8 @@ class Failures:
             ]
             test = without_group(report.nodeid)
             self.logs[test] = "\n".join([*self.logs.get(test, "").splitlines(), *texts])
+            # A run that its time limit ends would name no failure.
+            print(f"\nFAILED {test}", flush=True)
 
 
 def without_group(nodeid: str) -> str:
