@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from socratic_api.settings import ApiSettings
+from socratic_bench.service_settings import load_settings
 from tests.architecture.containers.container_files import (
     COMPOSE,
     SERVICES,
@@ -164,6 +166,25 @@ def test_a_password_of_ones_own_reaches_the_server_and_its_clients():
     assert "socratic:socratic@" not in json.dumps(services)
 
 
+@pytest.mark.parametrize(
+    ("own", "keys", "hosts"),
+    [
+        ({}, [], ("api",)),
+        (
+            {"API_KEYS": "one,two", "PUBLIC_HOSTS": "bench.example.org"},
+            ["one", "two"],
+            ("api", "bench.example.org"),
+        ),
+    ],
+)
+def test_keys_and_public_names_of_ones_own_reach_the_api(monkeypatch, own, keys, hosts):
+    for name, value in compose(**own)["services"]["api"]["environment"].items():
+        monkeypatch.setenv(name, value)
+    settings = load_settings(ApiSettings)
+    assert [each.get_secret_value() for each in settings.api_keys] == keys
+    assert settings.allowed_hosts == hosts
+
+
 def test_keys_of_model_providers_are_told_to_the_runner_alone_and_never_committed():
     services = compose()["services"]
     assert services["runner"]["env_file"] == [{"path": "keys.env", "required": False}]
@@ -174,7 +195,7 @@ def test_keys_of_model_providers_are_told_to_the_runner_alone_and_never_committe
 def test_the_example_of_an_env_file_names_every_variable_and_sets_none():
     text = (COMPOSE / "compose.yaml").read_text() + (COMPOSE / "sqs.yaml").read_text()
     used = VARIABLE.findall(text)
-    assert all(default for _, default in used)
+    assert {name for name, default in used if not default} == {"API_KEYS", "PUBLIC_HOSTS"}
     example = (COMPOSE / ".env.example").read_text()
     named = dict(re.findall(r"^#([A-Z_]+)=(.*)$", example, re.MULTILINE))
     assert named.pop("COMPOSE_PROFILES") in compose()["services"][MONITORING]["profiles"]
