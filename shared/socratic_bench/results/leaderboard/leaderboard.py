@@ -288,8 +288,8 @@ class ModelComparison(BaseModel):
 
     baseline: ModelFigures | None
     """A tutor that says the same to everybody, scored on the table's scenarios: a mean below it
-    tells of no reading. Null for a table of different conditions, without an experiment, and under
-    a profile that this installation does not have."""
+    does not show that a model read a message. Null for a table of different conditions, without an
+    experiment, and under a profile that this installation does not have."""
 
     prompts: tuple[PromptEffect, ...] = Field(default=(), exclude_if=lambda each: not each)
     """The effect of each prompt over the shown models; left out unless each model was asked under

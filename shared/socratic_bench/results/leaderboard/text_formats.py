@@ -123,7 +123,7 @@ OTHER_WEIGHTS: Final = (
 
 BASELINE: Final = (
     "The constant reply is no tutor. It answers every message \u201c"
-    f"{CONSTANT_REPLY}\u201d A mean below it tells of no reading."
+    f"{CONSTANT_REPLY}\u201d A mean below it does not show that a model read a message."
 )
 
 
