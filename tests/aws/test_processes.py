@@ -25,7 +25,7 @@ from tests.servers import aws_emulator, dynamodb, sqs
 from tests.servers.http_process import free_port, start
 from tests.unit.events.examples import TIME
 from tests.unit.services.two_runs import EXPERIMENT
-from tests.waiting import block_until
+from tests.waiting import PATIENCE, block_until
 
 KEY = "a-key-for-writing"
 
@@ -83,7 +83,7 @@ async def test_runs_go_through_all_processes_on_aws(place: Place) -> None:
         def shown() -> int:
             address = f"{api}/api/model-comparison?experiment=all"
             request = urllib.request.Request(address, headers={"Host": "gateway.example"})
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return sum(model["total_runs"] for model in json.load(answer)["models"])
 
         await asyncio.to_thread(

@@ -14,6 +14,7 @@ from socratic_bench.addresses import open_store
 from tests.containers.stack import assert_all_was_counted_once, stack_of, submitted
 from tests.e2e.command import Terminal
 from tests.e2e.quiet_run import cells_of, cells_of_a_quiet_run
+from tests.waiting import PATIENCE
 
 SERVICES = {"runner", "judge", "curator", "api"}
 ARCHETYPES = ("socratic", "lecturer", "hedger", "drifter", "faulty")
@@ -62,13 +63,13 @@ def test_a_submitted_benchmark_is_carried_out_and_shown(stack, terminal):
     assert_all_was_counted_once(terminal, experiment_id, runs=60)
     address = stack.compose("port", "api", "8000").strip()
     url = f"http://{address}/api/model-comparison?experiment={experiment_id}"
-    with urllib.request.urlopen(url, timeout=30) as answer:
+    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
         models = json.load(answer)["models"]
     assert [(m["model_id"], m["total_runs"]) for m in models] == [
         ("reference/socratic", 30),
         ("reference/lecturer", 30),
     ]
-    with urllib.request.urlopen(f"http://{address}/research.html", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://{address}/research.html", timeout=PATIENCE) as answer:
         assert "Does it ask, or does it lecture?" in answer.read().decode()
 
 

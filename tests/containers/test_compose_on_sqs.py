@@ -14,6 +14,7 @@ from socratic_bench.addresses import open_store
 from tests.containers.stack import assert_all_was_counted_once, stack_of, submitted
 from tests.e2e.command import Terminal
 from tests.e2e.quiet_run import cells_of, cells_of_a_quiet_run
+from tests.waiting import PATIENCE
 
 TUTORS = ("socratic", "lecturer", "hedger", "drifter")
 CONFIG = json.dumps(
@@ -67,7 +68,7 @@ def test_a_benchmark_over_sqs_has_the_cells_of_an_embedded_run_and_its_data_is_k
     address = f"http://{stack.compose('port', 'api', '8000').strip()}"
     assert f"Dashboard:  {address}" in said
     with urllib.request.urlopen(
-        f"{address}/api/model-comparison?experiment={experiment_id}", timeout=30
+        f"{address}/api/model-comparison?experiment={experiment_id}", timeout=PATIENCE
     ) as answer:
         assert sum(model["total_runs"] for model in json.load(answer)["models"]) == RUNS
     handled = [

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.dashboard.browser import DESKTOP, PHONE
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -40,7 +40,7 @@ async def rows_of(page: Page) -> list[dict[str, Any]]:
 
 async def models_at(address: str) -> list[dict[str, Any]]:
     """The models as the API gives them."""
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         answer = await client.get("/api/model-comparison")
     models: list[dict[str, Any]] = answer.json()["models"]
     return models

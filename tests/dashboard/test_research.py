@@ -18,6 +18,7 @@ from tests.contract.store.facts import a_score
 from tests.dashboard.browser import DESKTOP, PHONE, Visit
 from tests.dashboard.research_page import MODEL_ROWS, SCREENS, models_at, rows_of, width_of
 from tests.dashboard.seeding import experiment, seed, tutors
+from tests.waiting import PATIENCE
 
 pytestmark = [
     pytest.mark.connected,
@@ -58,7 +59,7 @@ async def test_each_prompt_of_a_matrix_has_its_effect_below_the_ranking(
     rows = page.locator("#prompt-effects tbody tr")
     await rows.first.wait_for()
     tell, ask = [await each.locator("th, td").all_inner_texts() for each in await rows.all()]
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         told = (await client.get("/api/model-comparison")).json()["prompts"]
     assert (tell[0], tell[2:]) == ("tell", ["–", "–", "–"])
     assert (ask[0], ask[1]) == ("ask", f"{told[1]['overall']:.2f}")
@@ -280,7 +281,7 @@ async def test_the_page_the_api_and_the_command_give_the_same_csv_byte_by_byte(
     await page.locator("#copy").click()
     await page.get_by_role("button", name="Copied").wait_for()
 
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         answer = await client.get("/api/model-comparison", params={"format": "csv"})
     assert downloaded.suggested_filename == "socratic-bench.csv"
     assert (tmp_path / "table.csv").read_bytes() == answer.content
@@ -305,7 +306,7 @@ async def test_the_csv_of_a_page_is_that_of_the_experiment_it_shows(
     await (await downloading.value).save_as(tmp_path / "table.csv")
 
     query = {"format": "csv", "experiment": first.experiment_id}
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         answer = await client.get("/api/model-comparison", params=query)
     assert (tmp_path / "table.csv").read_bytes() == answer.content
     assert second.experiment_id not in answer.text

@@ -26,9 +26,9 @@ from tests.servers.discovery import (
 )
 from tests.servers.ending import ENDING
 from tests.servers.postgresql_process import PostgreSQLProcess
-from tests.waiting import waiting_for
+from tests.waiting import PATIENCE, waiting_for
 
-PATIENCE = 5.0
+ANSWER_SECONDS = 20.0
 """Seconds within which a server that can be used has answered."""
 
 MAINTENANCE = "postgres"
@@ -99,17 +99,17 @@ def at(server: str, database: str) -> str:
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
     """A connection past the store, as a person at a terminal would have it."""
-    connection = await asyncpg.connect(url, timeout=PATIENCE)
+    connection = await asyncpg.connect(url, timeout=ANSWER_SECONDS)
     try:
         yield connection
     finally:
-        await connection.close(timeout=PATIENCE)
+        await connection.close(timeout=ANSWER_SECONDS)
 
 
 async def execute(url: str, statement: str, *values: Any) -> list[asyncpg.Record]:
     """The rows a statement gives that is executed past the store."""
     async with connected(url) as connection:
-        return await connection.fetch(statement, *values, timeout=30)
+        return await connection.fetch(statement, *values, timeout=PATIENCE)
 
 
 async def read_only(url: str, *, is_read_only: bool) -> None:
@@ -129,7 +129,7 @@ async def until_something_waits_for_a_lock(url: str) -> None:
     SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'
     """
-    async with asyncio.timeout(PATIENCE), connected(url) as watcher:
+    async with asyncio.timeout(ANSWER_SECONDS), connected(url) as watcher:
         while not await watcher.fetchval(waiting):
             await watcher.execute("SELECT pg_sleep(0.01)")
 

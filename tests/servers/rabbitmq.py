@@ -29,8 +29,9 @@ from tests.servers.discovery import (
 )
 from tests.servers.ending import ENDING
 from tests.servers.rabbitmq_process import RabbitMQProcess
+from tests.waiting import PATIENCE
 
-PATIENCE = 5.0
+ANSWER_SECONDS = 20.0
 """Seconds within which a server that can be used has answered."""
 
 
@@ -70,7 +71,7 @@ def _delete_group_queues() -> None:
             ["rabbitmqctl", "-q", "list_queues", "name"],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=PATIENCE,
             check=True,
         ).stdout.split()
     except (OSError, subprocess.SubprocessError):
@@ -129,9 +130,9 @@ def check(address: str) -> None:
 
     async def ask() -> None:
         async with (
-            asyncio.timeout(2 * PATIENCE),  # closing waits for an answer as well
+            asyncio.timeout(2 * ANSWER_SECONDS),  # closing waits for an answer as well
             await connect(URL(address)) as connection,
-            asyncio.timeout(PATIENCE),
+            asyncio.timeout(ANSWER_SECONDS),
         ):
             channel = await connection.channel()
             queue = await channel.declare_queue(

@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from tests.servers.discovery import NotHere
+from tests.waiting import PATIENCE
 
 _FOLDER = "SOCRATIC_TEST_RABBITMQ_FOLDER"
 """The variable with a folder of a server's programs, for another version than the installed one."""
@@ -80,7 +81,7 @@ class RabbitMQProcess:
             env={**os.environ, "HOME": str(self._folder), "ERL_EPMD_ADDRESS": "127.0.0.1"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=True,
         ).stdout
 
@@ -103,7 +104,7 @@ class RabbitMQProcess:
             return
         os.killpg(process.pid, how)
         try:
-            process.wait(timeout=60)
+            process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(timeout=10)

@@ -18,6 +18,7 @@ import pytest
 import socratic_bench
 from tests.built_pages import require_pages
 from tests.servers.discovery import missing
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
@@ -179,9 +180,11 @@ def test_one_name_serves_the_dashboard_and_the_api(environment, tmp_path):
                 assert line, f"serve ended: {said}"
                 said += line
             for path in ("/", "/research.html", "/methodology.html"):
-                with urllib.request.urlopen(address[0] + path, timeout=30) as answer:
+                with urllib.request.urlopen(address[0] + path, timeout=PATIENCE) as answer:
                     assert "<html" in answer.read().decode()
-            with urllib.request.urlopen(address[0] + "/api/model-comparison", timeout=30) as answer:
+            with urllib.request.urlopen(
+                address[0] + "/api/model-comparison", timeout=PATIENCE
+            ) as answer:
                 [model] = json.load(answer)["models"]
             assert (model["model_id"], model["total_runs"]) == ("reference/socratic", 15)
         finally:

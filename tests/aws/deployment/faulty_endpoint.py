@@ -20,6 +20,8 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from tests.waiting import PATIENCE
+
 SEND: Final = "SendMessageBatch"
 LATEST: Final = 2
 """Seconds by which a second copy of a message may be late."""
@@ -170,7 +172,9 @@ class FaultyEndpoint:
     def _forward(
         self, request: BaseHTTPRequestHandler, body: bytes
     ) -> tuple[int, list[tuple[str, str]], bytes]:
-        connection = http.client.HTTPConnection(str(self._to.hostname), self._to.port, timeout=60)
+        connection = http.client.HTTPConnection(
+            str(self._to.hostname), self._to.port, timeout=PATIENCE
+        )
         try:
             headers = {n: v for n, v in request.headers.items() if n.lower() not in _HOP}
             connection.request(request.command, request.path, body, headers)

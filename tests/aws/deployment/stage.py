@@ -17,6 +17,7 @@ from socratic_bench.addresses import open_store
 from socratic_bench.ports.stores.store import Store
 from tests.aws.environment import run_module
 from tests.servers import aws_emulator
+from tests.waiting import PATIENCE
 
 STAGE = "drill"
 FUNCTIONS = ("api", "curator", "judge", "runner", "scheduler")
@@ -75,7 +76,7 @@ class Operator:
         request = urllib.request.Request(
             f"{self.endpoint}{path}", headers={"Host": f"{api['ApiId']}.execute-api.localhost"}
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return str(answer.headers["x-socratic-release"]), json.load(answer)
 
     def release_of_answers(self) -> str:

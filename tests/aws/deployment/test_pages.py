@@ -16,6 +16,7 @@ from tests.aws.deployment.stage import Operator
 from tests.dashboard.backends.site import Site, stock
 from tests.dashboard.backends.suite import PagesSuite
 from tests.dashboard.browser import Visit, launched, visiting
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
@@ -91,7 +92,7 @@ class TestDeployed(PagesSuite):
 
     async def test_an_export_is_downloaded_under_its_name(self, site: Site) -> None:
         query = {"experiment": site.known.experiment_id, "format": "csv"}
-        async with httpx.AsyncClient(timeout=60) as client:
+        async with httpx.AsyncClient(timeout=PATIENCE) as client:
             answer = await client.get(f"{site.api}/api/export", params=query)
 
         name = f"{site.known.experiment_id}.csv"

@@ -12,6 +12,7 @@ from tests.dashboard.conftest import Visit
 from tests.dashboard.reading.test_run import HOSTILE
 from tests.dashboard.research_page import wind_on
 from tests.dashboard.seeding import experiment, seed, tutors
+from tests.waiting import PATIENCE
 
 pytestmark = [
     pytest.mark.long,
@@ -36,7 +37,7 @@ async def test_the_verdict_and_the_order_of_scenarios_are_those_of_the_api(
     store: SqlStore, visit: Visit, address: str
 ):
     await seeded(store)
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         expected = (await client.get("/api/compare", params=PAIR)).json()
     page = await visit(ADDRESS)
     rows = page.locator("tr[data-scenario]")

@@ -14,6 +14,7 @@ from tests.dashboard.accessibility import assert_accessible
 from tests.dashboard.conftest import Visit
 from tests.dashboard.research_page import MODEL_ROWS, rows_of
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -57,7 +58,7 @@ async def test_a_choice_filters_the_ranking_and_stands_in_the_address(
     await page.locator("#filters summary").click()
     await page.locator("#dimension").select_option("ethical")
     await told(page, "Filtered: dimension ethical.")
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         answer = await client.get("/api/model-comparison", params={"dimension": "ethical"})
     expected = [
         (each["model_id"], f"{each['overall_score']:.2f}") for each in answer.json()["models"]
@@ -149,7 +150,7 @@ async def test_cost_and_latency_are_filtered_by_dimension_and_time(
 
     await page.locator("#dimension").select_option("ethical")
     await told(page, "Filtered: dimension ethical;")
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         asked = {"dimension": "ethical", "until": "2026-03-05"}
         models = (await client.get("/api/model-comparison", params=asked)).json()["models"]
     text = str(await page.locator("#table").text_content())

@@ -9,6 +9,7 @@ from socratic_bench.adapters.stores.sql.store import SqlStore
 from tests.dashboard.accessibility import assert_accessible
 from tests.dashboard.conftest import Visit
 from tests.dashboard.seeding import experiment, seed, tutors
+from tests.waiting import PATIENCE
 
 pytestmark = [
     pytest.mark.long,
@@ -22,7 +23,7 @@ async def test_each_field_has_the_score_of_the_api_and_leads_to_its_runs(
     store: SqlStore, visit: Visit, address: str
 ):
     await seed(store, experiment(tutors(4)))
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         table = (await client.get("/api/scenario-scores")).json()
     page = await visit("/heatmap.html?vector=exploratory")
     await page.locator("table.heat td").first.wait_for()

@@ -14,6 +14,7 @@ from tests.dashboard.accessibility import findings
 from tests.dashboard.conftest import Visit
 from tests.dashboard.reading.test_run import CALM, first_run, recorded
 from tests.dashboard.seeding import experiment, seed, tutors
+from tests.waiting import PATIENCE
 
 pytestmark = [
     pytest.mark.long,
@@ -194,7 +195,7 @@ async def test_nobody_leads_and_no_band_is_explained_in_a_table_of_several_condi
     await page.locator("#leader-legend").wait_for()
 
     await seed(store, experiment(tutors(4), repeats=2, occasion="again"))
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         table = (await client.get("/api/model-comparison?experiment=all")).json()
     page = await visit("/research.html?experiment=all")
     await page.locator("#provenance", has_text="2 experiments").wait_for()

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import httpx
 
 from tests.e2e.command import Terminal
+from tests.waiting import PATIENCE
 
 TEXT = {"text": "What might you consider?"}
 KEY = "a-key-of-the-operator"
@@ -21,7 +22,7 @@ def served(terminal: Terminal) -> Iterator[httpx.Client]:
     """A client of `serve` as it starts by default: on this machine alone, without keys."""
     with terminal.started("serve", "--port", "0") as serving:
         [address] = re.findall(r"Dashboard: (http://127\.0\.0\.1:\d+)/", serving.stderr.readline())
-        with httpx.Client(base_url=address) as client:
+        with httpx.Client(base_url=address, timeout=PATIENCE) as client:
             yield client
         serving.terminate()
 
@@ -40,7 +41,7 @@ def test_with_keys_they_are_and_writing_takes_one(terminal: Terminal, monkeypatc
     with terminal.started("serve", "--host", "0.0.0.0", "--port", "0") as serving:
         said = serving.stderr.readline()
         [address] = re.findall(r"Dashboard: (http://127\.0\.0\.1:\d+)/", said)
-        with httpx.Client(base_url=address) as client:
+        with httpx.Client(base_url=address, timeout=PATIENCE) as client:
             read = client.get("/api/model-comparison")
             refused = client.post("/api/score", json=TEXT)
             bearer = {"authorization": f"Bearer {KEY}"}

@@ -13,6 +13,7 @@ from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.ports.stores.store import Store
 from tests.built_pages import packed_once, require_pages
 from tests.prepared_sqlite import prepared_store
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -30,7 +31,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
 
 @pytest.fixture
 def settings() -> ApiSettings:
-    return ApiSettings(freshness_ms=0, store_timeout=5)
+    return ApiSettings(freshness_ms=0, store_timeout=PATIENCE)
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ from socratic_api.entrypoints.container import serve
 from socratic_api.settings import ApiSettings
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.errors import InvalidSettings
-from tests.waiting import waiting_for
+from tests.waiting import PATIENCE, waiting_for
 
 
 async def test_it_says_where_it_listens_answers_there_and_stops_when_cancelled(store: SqlStore):
@@ -26,7 +26,7 @@ async def test_it_says_where_it_listens_answers_there_and_stops_when_cancelled(s
     serving = asyncio.create_task(serve(store, "127.0.0.1", 0, ready.set_result))
     async with waiting_for("an answer, and the end of the server"):
         address = await ready
-        async with httpx.AsyncClient(base_url=address) as client:
+        async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
             answer = await client.get("/api/model-comparison")
         serving.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -35,7 +35,7 @@ async def test_it_says_where_it_listens_answers_there_and_stops_when_cancelled(s
     assert answer.json()["models"] == []
     assert await store.revision()  # the store stays its owner's
     with pytest.raises(httpx.ConnectError):
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=PATIENCE) as client:
             await client.get(address)
 
 
@@ -57,7 +57,10 @@ async def test_small_packets_are_sent_at_once(store: SqlStore, monkeypatch: pyte
     monkeypatch.setattr(HttpToolsProtocol, "connection_made", noted)
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(serve(store, "127.0.0.1", 0, ready.set_result))
-    async with waiting_for("an answer"), httpx.AsyncClient(base_url=await ready) as client:
+    async with (
+        waiting_for("an answer"),
+        httpx.AsyncClient(base_url=await ready, timeout=PATIENCE) as client,
+    ):
         assert (await client.get("/healthz")).status_code == 200
         serving.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 
 from tests.built_pages import require_pages
+from tests.waiting import PATIENCE
 
 COMMAND = [sys.executable, "-c", "from socratic_cli.cli import main; main()"]
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("installed examples")
 
 
 def got(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=30) as answer:
+    with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
         return answer.read().decode()
 
 

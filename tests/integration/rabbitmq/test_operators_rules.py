@@ -14,6 +14,7 @@ from socratic_bench.errors import BrokerRefused, BrokerUnavailable, MessageTooLa
 from socratic_bench.events.codec import Message
 from tests.contract.broker.traffic import Traffic, ids, message, messages, new_queue
 from tests.servers.rabbitmq_process import RabbitMQProcess
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.long
 
@@ -117,7 +118,7 @@ async def test_a_queue_that_may_not_be_read_keeps_its_leader_and_says_so(
     names = topology.queues_of(queue)
     assert await health.leaderless(broker._connection, names) == set()
     async with broker.consume(queue.name, prefetch=1):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while "access to queue" not in " ".join(broker.problems()):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
     await control(server, "set_permissions", "-p", vhost, GUEST, ".*", ".*", ".*")

@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.servers.discovery import NotHere, Server, Source
 from tests.servers.http_process import ROOT, free_port, start
+from tests.waiting import PATIENCE
 
 
 def script(*behaviours: dict[str, Any]) -> None:
@@ -24,14 +25,16 @@ def script(*behaviours: dict[str, Any]) -> None:
 
 def requests() -> list[dict[str, Any]]:
     """The requests since the last script, oldest first. Blocks."""
-    with urllib.request.urlopen(f"{SERVER.address()}/_llmock/requests", timeout=10) as response:
+    with urllib.request.urlopen(
+        f"{SERVER.address()}/_llmock/requests", timeout=PATIENCE
+    ) as response:
         recorded: list[dict[str, Any]] = json.load(response)["requests"]
     return recorded
 
 
 def _post(path: str, body: dict[str, Any]) -> None:
     request = urllib.request.Request(f"{SERVER.address()}{path}", json.dumps(body).encode())
-    urllib.request.urlopen(request, timeout=10).close()
+    urllib.request.urlopen(request, timeout=PATIENCE).close()
 
 
 def _start(started: ExitStack) -> str:

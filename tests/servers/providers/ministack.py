@@ -13,6 +13,7 @@ from tests.servers.discovery import NotHere, Server, Source
 from tests.servers.http_process import ROOT as PROJECT
 from tests.servers.http_process import free_port, start
 from tests.servers.providers import llama_http
+from tests.waiting import PATIENCE
 
 MADE_UP = "[ministack mock"
 REGION = "us-east-1"
@@ -34,6 +35,8 @@ def _start(started: ExitStack) -> str:
         "MINISTACK_REGION": REGION,
         "MINISTACK_ACCOUNT_ID": ACCOUNT,
         "MINISTACK_BEDROCK_PROXY_URL": llama_http.SERVER.address(),
+        # A late model's answer would be replaced by a made-up one after 30 s.
+        "MINISTACK_BEDROCK_PROXY_TIMEOUT_SECONDS": str(PATIENCE),
     }
     return start(started, [program], port, environment)
 

@@ -27,7 +27,7 @@ from socratic_bench.hosting.starting import CannotStart, first_cause
 from socratic_bench.hosting.workers import host_workers
 from socratic_bench.service_settings import WorkerProcessSettings
 from tests.unit.events.examples import example_events
-from tests.waiting import until, waiting_for
+from tests.waiting import PATIENCE, until, waiting_for
 
 QUEUE = JUDGE_RESPONSE_RECORDED
 MESSAGE = to_message(example_events()["response.recorded"])
@@ -68,7 +68,7 @@ class Hosted:
 
     async def get(self, path):
         address = (await self._log.until("serving"))["address"]
-        async with httpx.AsyncClient(base_url=address) as client:
+        async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
             return await client.get(path)
 
     @asynccontextmanager

@@ -15,6 +15,7 @@ from tests.contract.store.facts import a_response
 from tests.dashboard.pressed_runs import TWO, filled
 from tests.dashboard.seeding import MONDAY, experiment, seed, tutors
 from tests.integration.api.conftest import opened
+from tests.waiting import PATIENCE
 
 ADDRESS = "/api/model-comparison"
 TABLES = [ADDRESS, "/api/latest-rankings", "/api/cost-analysis"]
@@ -106,7 +107,7 @@ async def test_each_filter_has_an_answer_of_its_own_while_answers_are_fresh(stor
         {"until": "2026-03-08"},
         {"since": "2026-03-01", "until": "2026-03-08"},
     ]
-    settings = ApiSettings(freshness_ms=60_000, store_timeout=5)
+    settings = ApiSettings(freshness_ms=60_000, store_timeout=PATIENCE)
     async with opened(store, settings) as client:
         for address in TABLES:
             first = [(await client.get(address, params=each)).content for each in asked]

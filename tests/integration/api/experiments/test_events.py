@@ -88,7 +88,7 @@ async def test_each_change_comes_as_the_detail_that_the_api_answers(store: SqlSt
     async with (
         served(store, Streams()) as address,
         following(address, planned.experiment_id) as events,
-        httpx.AsyncClient(base_url=address) as client,
+        httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client,
     ):
         name, etag, first = await events.next()
         shown = await client.get(f"/api/experiments/{planned.experiment_id}")
@@ -107,7 +107,7 @@ async def test_each_change_of_the_ranking_is_told_with_its_etag_and_no_data(stor
     async with (
         served(store, Streams()) as address,
         following_at(address, path.replace("?", "/events?")) as events,
-        httpx.AsyncClient(base_url=address) as client,
+        httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client,
     ):
         first = await events.next()
         before = await client.get(path)
@@ -199,7 +199,10 @@ async def test_a_client_that_leaves_makes_room_for_another(
     await seed(store, planned, share=0.5)
     path = f"/api/experiments/{planned.experiment_id}/events"
     streams = Streams()
-    async with served(store, streams) as address, httpx.AsyncClient(base_url=address) as client:
+    async with (
+        served(store, streams) as address,
+        httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client,
+    ):
         async with (
             following(address, planned.experiment_id) as one,
             following(address, planned.experiment_id) as other,

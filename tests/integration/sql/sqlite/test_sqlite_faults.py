@@ -22,6 +22,7 @@ from socratic_bench.domain.response import Response
 from socratic_bench.errors import StoreBroken, StoreError, StoreNotWritable, StoreUnavailable
 from tests.contract.store.facts import a_response, a_run, a_score, record_unleased
 from tests.small_disk import SmallDisk, small_disk
+from tests.waiting import PATIENCE
 
 REPOSITORY = Path(__file__).parents[4]
 
@@ -188,7 +189,7 @@ def test_after_a_write_that_failed_the_store_goes_on_with_nothing_lost(tmp_path:
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert result.returncode == 0, result.stderr
     sentence, kept = result.stdout.splitlines()

@@ -21,6 +21,7 @@ from socratic_runner.limits.sharing import BEAT, MARGIN, VALID, AccountShares
 from tests.servers.sqlite import prepared_file
 from tests.unit.services.runner.limits.simulated_server import reply, through
 from tests.unit.services.runner.limits.virtual_time import in_virtual_time, now
+from tests.waiting import PATIENCE
 
 MODEL = TutorModel(id="openai/gpt", limits=Limits(concurrency=10))
 RATED = TutorModel(id="openai/gpt", limits=Limits(requests_per_minute=600))
@@ -294,7 +295,7 @@ async def test_runners_share_through_a_real_store(tmp_path):
     store = SqlStore.from_url(await prepared_file(tmp_path / "benchmark.db"))
     one, two = ConcurrencyLimiters(most=250), ConcurrencyLimiters(most=250)
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(PATIENCE),
         AccountShares(store, "one", one),
         AccountShares(store, "two", two),
     ):

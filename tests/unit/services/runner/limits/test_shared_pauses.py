@@ -175,7 +175,7 @@ async def test_runners_share_the_pauses_of_a_real_store(tmp_path):
     store = SqlStore.from_url(await prepared_file(tmp_path / "benchmark.db"))
     one, two = ConcurrencyLimiters(most=250), ConcurrencyLimiters(most=250)
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(PATIENCE),
         SharedPauses(store, one),
         SharedPauses(store, two),
     ):
