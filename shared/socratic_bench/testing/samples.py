@@ -12,6 +12,7 @@ from socratic_bench.domain.experiment.manifest import DEFAULT_SYSTEM_PROMPT, Par
 from socratic_bench.domain.identifiers import run_id, sampling_seed
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.scenario import Scenario
+from socratic_bench.errors import BrokerUnavailable, SocraticBenchError, StoreUnavailable
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.ports.models import Question
 from socratic_bench.scoring.exchange import EarlierTurn
@@ -108,14 +109,22 @@ async def until(
     what: str,
     patience: float = PATIENCE,
 ) -> Answer:
-    """Ask until the answer is wanted, and return it. A failure shows the last answer."""
-    answers: list[Answer] = []
+    """Ask until the answer is wanted, and return it. A failure shows the last answer.
+
+    A broker or a store that cannot answer for now is asked again.
+    """
+    last: Answer | SocraticBenchError | None = None
     try:
         async with waiting_for(what, patience):
-            while not wanted(answer := await ask()):
-                answers[:] = [answer]
+            while True:
+                try:
+                    last = answer = await ask()
+                except (BrokerUnavailable, StoreUnavailable) as error:
+                    last = error
+                else:
+                    if wanted(answer):
+                        return answer
                 await asyncio.sleep(INTERVAL)
     except BaseException as error:
-        error.add_note(f"last answer: {answers!r}")
+        error.add_note(f"last answer: {last!r}")
         raise
-    return answer

@@ -63,7 +63,7 @@ _NOT_NAMES: Final = frozenset(
 """Parts of a model's name that many models have."""
 
 _PHRASES: Final[Mapping[str, str]] = {
-    answer_notes.REUSED: "the answer was asked for by an earlier experiment",
+    answer_notes.REUSED: "asked for by an earlier experiment",
     answer_notes.THOUGHTS: "thoughts were taken out",
     answer_notes.END_TOKENS: "control tokens were cut off",
     answer_notes.STUDENT_TURN: "the answer goes on with words of an invented student",
