@@ -6,6 +6,7 @@ They come from the API itself, and from a folder on a web server of another orig
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,13 @@ FOLDER = "bench"
 async def sites(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, Site]]:
     """The same services behind both kinds of pages."""
     root = tmp_path_factory.mktemp("static")
-    async with rabbitmq.namespace() as broker, postgresql.prepared_database() as store_url:
+    async with (
+        rabbitmq.namespace() as broker,
+        postgresql.prepared_database() as store_url,
+        AsyncExitStack() as opened,
+    ):
         store = open_store(store_url)
+        opened.push_async_callback(store.close)
         with web_server(root) as origin:
             environment = {
                 "SOCRATIC_BROKER_URL": broker,
@@ -47,7 +53,6 @@ async def sites(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[
                 write_site(root / FOLDER, api)
                 own = Site(api, api, store, await stock(store), key=KEY, starts=True)
                 yield {"served": own, "folder": replace(own, pages=f"{origin}/{FOLDER}")}
-        await store.close()
 
 
 @pytest.fixture(scope="module", params=["served", "folder"])

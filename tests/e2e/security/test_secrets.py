@@ -88,14 +88,16 @@ async def test_no_key_is_in_the_logs_or_the_database_of_services(tmp_path):
             submitted = await asyncio.to_thread(terminal.run, "submit", config)
             assert submitted.returncode == 0, submitted.stderr
             store = open_store(database)
-            experiment_id = submitted.stdout.strip()
-            await until(
-                lambda: store.progress(experiment_id),
-                lambda it: it.done == it.planned,
-                "all runs",
-            )
-            failed = await failures_in(store, experiment_id)
-            await store.close()
+            try:
+                experiment_id = submitted.stdout.strip()
+                await until(
+                    lambda: store.progress(experiment_id),
+                    lambda it: it.done == it.planned,
+                    "all runs",
+                )
+                failed = await failures_in(store, experiment_id)
+            finally:
+                await store.close()
             for service in services.values():
                 service.terminate()
             for service in services.values():

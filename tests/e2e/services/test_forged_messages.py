@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 
 import pytest
@@ -76,10 +77,16 @@ def forged(planned: Experiment) -> list[Event]:
 
 
 async def test_what_no_plan_holds_is_a_dead_letter_and_changes_no_figure(tmp_path) -> None:
-    async with rabbitmq.namespace() as address, postgresql.prepared_database() as database:
+    async with (
+        rabbitmq.namespace() as address,
+        postgresql.prepared_database() as database,
+        AsyncExitStack() as opened,
+    ):
         environment = {"SOCRATIC_BROKER_URL": address, "SOCRATIC_STORE_URL": database}
         terminal = Terminal(tmp_path, environment)
         store, broker = open_store(database), open_broker(address)
+        opened.push_async_callback(store.close)
+        opened.push_async_callback(broker.close)
         await broker.declare(WORK_QUEUES, BROADCASTS)
         async with all_ready(environment, "runner", "judge", "curator"):
             submitted = await typed(terminal, "submit", terminal.write("b.json", PLAN))
@@ -112,5 +119,3 @@ async def test_what_no_plan_holds_is_a_dead_letter_and_changes_no_figure(tmp_pat
         assert [each["total_runs"] for each in board["models"] if each["kind"] != "baseline"] == [
             15
         ]
-        await store.close()
-        await broker.close()

@@ -152,10 +152,12 @@ async def test_up_local_needs_no_server_and_keeps_what_the_emulator_has(tmp_path
         terminal = Terminal(tmp_path, told)
         with mock.patch.dict(os.environ, told):
             store = open_store(told["SOCRATIC_STORE_URL"])
-            experiment_id = await submitted(terminal, models())
-            experiment = await completed(store, experiment_id)
-            cells = await cells_of(store, experiment_id)
-            await store.close()
+            try:
+                experiment_id = await submitted(terminal, models())
+                experiment = await completed(store, experiment_id)
+                cells = await cells_of(store, experiment_id)
+            finally:
+                await store.close()
         shown = await asyncio.to_thread(terminal.run, "leaderboard", "--format", "json")
     assert cells == await cells_of_a_quiet_run(experiment, tmp_path)
     async with up_local(tmp_path, port):

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from socratic_bench.addresses import open_store
 from tests.e2e.command import Terminal
 from tests.e2e.service_processes import all_ready
 from tests.servers import postgresql, rabbitmq
@@ -185,13 +184,12 @@ async def addresses():
 
 @pytest.mark.connected
 async def test_over_services_log_metrics_status_and_watch_tell_until_a_reply_comes(
-    tmp_path, addresses, dead_port, monkeypatch
+    tmp_path, addresses, store, dead_port, monkeypatch
 ):
     monkeypatch.setenv("PLANTED_KEY", KEY)
     terminal = Terminal(tmp_path, addresses)
     keyed = config(dead_port).replace('"stream": false', '"api_key_env": "PLANTED_KEY"')
     path = terminal.write("b.yaml", keyed)
-    store = open_store(addresses["SOCRATIC_STORE_URL"])
     trouble = {"model": MODEL, "outcome": "unreachable"}
     sentence = f"{MODEL} at http://127.0.0.1:{dead_port} {REFUSED} (attempt "
     listed = {"origin": f"http://127.0.0.1:{dead_port}", "key_variable": "PLANTED_KEY"}
@@ -217,7 +215,6 @@ async def test_over_services_log_metrics_status_and_watch_tell_until_a_reply_com
         assert await runner.metric("socratic_model_troubles", **trouble) == 0
         await until(lambda: store.troubles(experiment_id), lambda it: not it, "its end")
         after = await asyncio.to_thread(terminal.run, "status", experiment_id)
-    await store.close()
     assert "in trouble" not in after.stdout
     assert sum(line["event"] == "model in trouble" for line in runner.logs) == 1
     assert KEY not in runner.text + shown.stdout + shown.stderr
