@@ -87,7 +87,7 @@ async def test_runs_go_through_all_processes_on_aws(place: Place) -> None:
                 return sum(model["total_runs"] for model in json.load(answer)["models"])
 
         await asyncio.to_thread(
-            block_until, lambda: shown() == len(requests), "all runs on the page", patience=120
+            block_until, lambda: shown() == len(requests), "all runs on the page"
         )
 
 

@@ -36,7 +36,6 @@ CLIENTS = ("aio_pika", "asyncpg", "aiobotocore")
 pytestmark = [
     pytest.mark.connected,
     pytest.mark.long,
-    pytest.mark.timeout(600),
     pytest.mark.xdist_group("wheels"),
 ]
 

@@ -76,7 +76,7 @@ def pack_questions(repeats: int = 3, *, turn: int = 1) -> list[Question]:
     ]
 
 
-PATIENCE: Final = 120.0
+PATIENCE: Final = 300.0
 """Seconds after which a test takes an event as lost. Only a failure takes so long."""
 
 INTERVAL: Final = 0.05

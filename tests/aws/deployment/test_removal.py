@@ -7,8 +7,6 @@ import pytest
 from tests.aws.deployment.stage import Operator
 from tests.aws.environment import DEPLOY, ROOT, python, run_module
 
-pytestmark = pytest.mark.timeout(600)
-
 STAGE = "gone"
 DESTROY = "socratic_aws.operations.destroy"
 

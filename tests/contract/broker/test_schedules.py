@@ -8,7 +8,6 @@ from collections import Counter
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -301,7 +300,6 @@ class _Crowd:
             self.all_acked.set()
 
 
-@pytest.mark.timeout(600)  # an example takes four seconds over an emulator of SQS
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**32), max_waiting=st.integers(1, 8), consumers=st.integers(1, 4))
 async def test_publishers_and_consumers_at_the_same_time_never_stall_and_lose_nothing(
