@@ -164,14 +164,16 @@ async def start(
     """Start a service with these settings alone, on a free port. Whoever does that closes it.
 
     `module` is what Python runs, where it is not the service's own.
-    It may call the endpoints that are open, unless the settings list others.
+    It may call the endpoints that are open, unless the settings list others, and waits for its
+    servers as long as a test does: the disk of a busy machine holds RabbitMQ up for half a minute.
     """
     inherited = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
     free_port = {"SOCRATIC_PORT" if kind == "api" else "SOCRATIC_HEALTH_PORT": "0"}
+    patient = {"SOCRATIC_START_DEADLINE": str(PATIENCE)}
     process = launched(
         [module or f"socratic_{kind}"],
         cwd=ROOT,
-        environment={**inherited, **listed(*OPEN), **free_port, **environment},
+        environment={**inherited, **listed(*OPEN), **free_port, **patient, **environment},
         given=environment,
     )
     return ServiceProcess(kind, process)
