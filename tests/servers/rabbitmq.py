@@ -11,7 +11,8 @@ from pathlib import Path
 from uuid import uuid4
 
 import aio_pika
-from aio_pika.exceptions import ChannelNotFoundEntity
+from aio_pika.abc import AbstractChannel
+from aio_pika.exceptions import AMQPError, ChannelNotFoundEntity
 from yarl import URL
 
 from socratic_bench.adapters.brokers.rabbitmq import topology
@@ -29,7 +30,7 @@ from tests.servers.discovery import (
 )
 from tests.servers.ending import ENDING
 from tests.servers.rabbitmq_process import RabbitMQProcess
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 ANSWER_SECONDS = 20.0
 """Seconds within which a server that can be used has answered."""
@@ -90,24 +91,47 @@ async def _delete_all(names: Sequence[str]) -> None:
 
 
 async def delete(url: str, queues: Sequence[WorkQueue], groups: Collection[str] = ()) -> None:
-    """Delete queues, everything that belongs to them, and the queues of these groups."""
+    """Delete queues, everything that belongs to them, and the queues of these groups.
+
+    A server that a busy disk holds up is asked again: it may never answer the first request.
+    """
     namespace = namespace_of(url)
     names = [topology.named(queue.name, namespace) for queue in queues]
     group_queues = [topology.group_queue(name, group) for name in names for group in groups]
-    connection = await aio_pika.connect(str(URL(url).without_query_params("namespace")))
-    async with connection, connection.channel() as channel:
-        for name in names:
-            for each in (
-                name,
-                topology.dead_letter_queue(name),
-                topology.delayed_queue(name),
-                topology.suspects_queue(name),
+
+    async def deleted() -> bool:
+        try:
+            async with (
+                asyncio.timeout(2 * ANSWER_SECONDS),  # closing waits for an answer as well
+                await aio_pika.connect(
+                    str(URL(url).without_query_params("namespace")), timeout=ANSWER_SECONDS
+                ) as connection,
+                asyncio.timeout(ANSWER_SECONDS),
+                connection.channel() as channel,
             ):
-                await channel.queue_delete(each)
-            await channel.exchange_delete(topology.group_queues_exchange(name))
-        for group_queue in group_queues:
-            await channel.queue_delete(group_queue)
-        await channel.exchange_delete(topology.events_exchange(namespace))
+                await _delete(channel, namespace, names, group_queues)
+        except (TimeoutError, AMQPError):
+            return False
+        return True
+
+    await until(deleted, bool, "the deletion of the queues")
+
+
+async def _delete(
+    channel: AbstractChannel, namespace: str, names: Sequence[str], group_queues: Sequence[str]
+) -> None:
+    for name in names:
+        for each in (
+            name,
+            topology.dead_letter_queue(name),
+            topology.delayed_queue(name),
+            topology.suspects_queue(name),
+        ):
+            await channel.queue_delete(each)
+        await channel.exchange_delete(topology.group_queues_exchange(name))
+    for group_queue in group_queues:
+        await channel.queue_delete(group_queue)
+    await channel.exchange_delete(topology.events_exchange(namespace))
 
 
 async def has_group_queue(url: str, queue: WorkQueue, group: str) -> bool:
