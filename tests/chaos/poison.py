@@ -26,7 +26,7 @@ from socratic_bench.events.codec import encode
 from socratic_bench.events.event_types import ResponseRecorded, RunRequested
 from socratic_bench.ports.broker import WorkQueue
 from socratic_bench.scoring.exchange import Status
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -79,7 +79,7 @@ def poison(group: str, unregistered: Experiment) -> list[Poison]:
 async def publish(url: str, doses: Sequence[Poison], group: str) -> None:
     """Put poison into its queues, past all checks of our publishers."""
     async with (
-        await aio_pika.connect(url) as connection,
+        await aio_pika.connect(url, timeout=PATIENCE) as connection,
         connection.channel(on_return_raises=True) as channel,
     ):
         for dose in doses:

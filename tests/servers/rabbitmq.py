@@ -83,7 +83,7 @@ def _delete_group_queues() -> None:
 
 async def _delete_all(names: Sequence[str]) -> None:
     connection = await aio_pika.connect(
-        str(URL(_with_group_queues[0]).without_query_params("namespace"))
+        str(URL(_with_group_queues[0]).without_query_params("namespace")), timeout=PATIENCE
     )
     async with connection, connection.channel() as channel:
         for name in names:
@@ -137,7 +137,9 @@ async def _delete(
 async def has_group_queue(url: str, queue: WorkQueue, group: str) -> bool:
     """Whether there is a queue of a group."""
     group_queue = topology.group_queue(topology.named(queue.name, namespace_of(url)), group)
-    connection = await aio_pika.connect(str(URL(url).without_query_params("namespace")))
+    connection = await aio_pika.connect(
+        str(URL(url).without_query_params("namespace")), timeout=PATIENCE
+    )
     async with connection, connection.channel() as channel:
         try:
             await channel.get_queue(group_queue)

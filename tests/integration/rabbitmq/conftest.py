@@ -17,13 +17,16 @@ from tests.contract.broker.traffic import Traffic, new_queue
 from tests.servers.discovery import NotHere, wait_for
 from tests.servers.rabbitmq import check, delete, new_namespace
 from tests.servers.rabbitmq_process import RabbitMQProcess
+from tests.waiting import PATIENCE
 
 
 @asynccontextmanager
 async def stranger(url: str) -> AsyncIterator[AbstractChannel]:
     """A channel of a foreign client that does not know this project."""
     async with (
-        await aio_pika.connect(str(URL(url).without_query_params("namespace"))) as connection,
+        await aio_pika.connect(
+            str(URL(url).without_query_params("namespace")), timeout=PATIENCE
+        ) as connection,
         connection.channel() as channel,
     ):
         yield channel
