@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -24,6 +26,9 @@ SLOWEST_FIRST = (
     *("dashboard", "contract", "simulation", "integration"),
 )
 """Folders whose tests are begun first, so that none of them is left over alone in the end."""
+
+LONGEST_TEARDOWN_SECONDS = 900.0
+"""Seconds after which the teardown of a test ends its process, which pytest-xdist replaces."""
 
 pytest.register_assert_rewrite("tests.dashboard.backends.suite")
 
@@ -51,6 +56,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Two for each core, since most tests mainly wait for servers and processes."""
     return min(2 * (os.cpu_count() or 1), MOST_WORKERS)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None, object, object]:
+    """Bound a teardown: pytest-timeout and pytest's faulthandler let go of a test that failed."""
+    faulthandler.dump_traceback_later(LONGEST_TEARDOWN_SECONDS, exit=True, file=sys.__stderr__)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_sessionfinish() -> None:
