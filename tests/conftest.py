@@ -5,7 +5,6 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
-import sys
 from collections.abc import Generator
 
 import pytest
@@ -61,7 +60,7 @@ def pytest_xdist_auto_num_workers() -> int:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown() -> Generator[None, object, object]:
     """Bound a teardown: pytest-timeout and pytest's faulthandler let go of a test that failed."""
-    faulthandler.dump_traceback_later(LONGEST_TEARDOWN_SECONDS, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(LONGEST_TEARDOWN_SECONDS, exit=True, file=2)
     try:
         return (yield)
     finally:
