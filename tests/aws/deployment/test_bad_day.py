@@ -4,14 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
-
 from tests.aws.deployment.faulty_endpoint import SEND, At, Crash, FaultyEndpoint
 from tests.aws.deployment.stage import QUEUES, FunctionFailed, Operator, function, week_of
 from tests.e2e.quiet_run import cells_of, cells_of_a_quiet_run
 from tests.waiting import until
-
-pytestmark = pytest.mark.timeout(900)
 
 PATIENCE = 600
 

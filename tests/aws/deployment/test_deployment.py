@@ -8,8 +8,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from socratic_bench.adapters.brokers.sqs.broker import SqsBroker
 from socratic_bench.adapters.clock import SystemClock
 from socratic_bench.consuming.queues import WORK_QUEUES
@@ -23,8 +21,6 @@ from socratic_bench.ports.stores.store import Store
 from tests.aws.deployment.stage import BUCKET, CONFIG, Operator, changed, week_of
 from tests.e2e.quiet_run import cells_of, cells_of_a_quiet_run
 from tests.waiting import until
-
-pytestmark = pytest.mark.timeout(900)
 
 PATIENCE = 300
 SECOND = "0.1.0-second"

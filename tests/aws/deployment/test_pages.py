@@ -64,7 +64,6 @@ async def visit(browser: Browser, site: Site) -> AsyncIterator[Visit]:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.timeout(900)
 class TestDeployed(PagesSuite):
     """The promises, over the deployed stage."""
 
