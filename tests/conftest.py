@@ -59,7 +59,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown() -> Generator[None, object, object]:
-    """Bound a teardown: pytest-timeout and pytest's faulthandler let go of a test that failed."""
+    """Bound a teardown: after a failure, pytest-timeout and faulthandler stop their timers."""
     faulthandler.dump_traceback_later(LONGEST_TEARDOWN_SECONDS, exit=True, file=2)
     try:
         return (yield)

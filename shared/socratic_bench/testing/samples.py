@@ -12,7 +12,12 @@ from socratic_bench.domain.experiment.manifest import DEFAULT_SYSTEM_PROMPT, Par
 from socratic_bench.domain.identifiers import run_id, sampling_seed
 from socratic_bench.domain.run import Run
 from socratic_bench.domain.scenario import Scenario
-from socratic_bench.errors import BrokerUnavailable, SocraticBenchError, StoreUnavailable
+from socratic_bench.errors import (
+    BrokerRefused,
+    BrokerUnavailable,
+    SocraticBenchError,
+    StoreUnavailable,
+)
 from socratic_bench.planning.config_file.scenario_selection import load_pack
 from socratic_bench.ports.models import Question
 from socratic_bench.scoring.exchange import EarlierTurn
@@ -111,7 +116,8 @@ async def until(
 ) -> Answer:
     """Ask until the answer is wanted, and return it. A failure shows the last answer.
 
-    A broker or a store that cannot answer for now is asked again.
+    The broker or the store may be unavailable for now: the next look asks again. A broker that
+    refuses ends the wait.
     """
     last: Answer | SocraticBenchError | None = None
     try:
@@ -119,6 +125,8 @@ async def until(
             while True:
                 try:
                     last = answer = await ask()
+                except BrokerRefused:
+                    raise
                 except (BrokerUnavailable, StoreUnavailable) as error:
                     last = error
                 else:
