@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from tests.servers.discovery import missing
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
@@ -51,6 +52,13 @@ async def launched() -> AsyncIterator[Browser]:
         await browser.close()
 
 
+async def new_page(browser: Browser, **context: Any) -> Page:
+    """A page in a context of its own, whose waits have the patience of the other tests."""
+    page = await (await browser.new_context(**context)).new_page()
+    page.set_default_timeout(PATIENCE * 1000)
+    return page
+
+
 @asynccontextmanager
 async def visiting(browser: Browser, address: str) -> AsyncIterator[Visit]:
     """Opens pages; at the end no page that was opened may have said anything in its console.
@@ -68,7 +76,7 @@ async def visiting(browser: Browser, address: str) -> AsyncIterator[Visit]:
         **context: Any,
     ) -> Page:
         context.setdefault("viewport", DESKTOP)
-        page = await (await browser.new_context(**context)).new_page()
+        page = await new_page(browser, **context)
         if clock:
             await page.clock.install()
         if quiet:

@@ -9,6 +9,7 @@ import pytest
 
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.results.pages import report_page
+from tests.dashboard.browser import new_page
 from tests.dashboard.conftest import DESKTOP, PHONE
 from tests.dashboard.pressed_runs import TWO, filled
 from tests.dashboard.seeding import experiment, seed, tutors
@@ -33,7 +34,7 @@ async def test_the_file_has_its_style_loads_nothing_and_never_scrolls_sideways(
     file.write_text(await report_page(store, planned.experiment_id), "utf-8")
     said, loaded = [], []
 
-    page = await (await browser.new_context(viewport=viewport)).new_page()
+    page = await new_page(browser, viewport=viewport)
     page.on("console", lambda message: said.append(message.text))
     page.on("request", lambda request: loaded.append(request.url))
     await page.goto(file.as_uri())

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 LISTED = ROOT / "services/api/dashboard/src/pages.json"
-LIVE_SECONDS = 60.0
-"""Seconds within which a page that looks every few seconds has seen what happened."""
-
 OWNED = """() => ({
     markup: document.querySelectorAll(
         "main script, main img, main iframe, x-own, main a[href^=javascript]"
@@ -238,11 +235,10 @@ class PagesSuite:
 
         await seed(site.store, planned, failing=0)
 
-        patience = LIVE_SECONDS * 1000
         done = detail.get_by_text("90 of 90 runs are done (100 %).")
-        await done.wait_for(timeout=patience)
-        await detail.locator("#detail-state", has_text="Complete.").wait_for(timeout=patience)
-        await ranking.locator("#summary", has_text="90 runs").wait_for(timeout=patience)
+        await done.wait_for()
+        await detail.locator("#detail-state", has_text="Complete.").wait_for()
+        await ranking.locator("#summary", has_text="90 runs").wait_for()
         for page in (detail, ranking):
             assert await page.evaluate("window.isTheSame")
 
@@ -268,7 +264,7 @@ class PagesSuite:
         await title.wait_for()
         assert str(await title.text_content()).startswith(name)
         end = page.get_by_text("30 of 30 runs are done (100 %).")
-        await end.wait_for(timeout=LIVE_SECONDS * 1000)
+        await end.wait_for()
         await page.locator("#detail-state", has_text="Complete.").wait_for()
 
         assert await page.evaluate("window.isTheSame")
@@ -288,7 +284,7 @@ class PagesSuite:
         assert site.begin is not None
         starting = asyncio.ensure_future(site.begin(config))
         link = page.locator("#experiments a", has_text="followed")
-        await until(link.count, bool, "the experiment in the list", patience=LIVE_SECONDS)
+        await until(link.count, bool, "the experiment in the list")
         assert await page.evaluate("window.isTheSame")
         await starting
         await link.click()

@@ -13,6 +13,7 @@ import pytest
 from socratic_bench.adapters.stores.sql.store import SqlStore
 from socratic_bench.domain.experiment.manifest import TutorModel
 from socratic_bench.version import __version__
+from tests.dashboard.browser import new_page
 from tests.dashboard.conftest import PHONE, Visit
 from tests.dashboard.seeding import MONDAY, REFERENCES, experiment, seed
 
@@ -76,7 +77,7 @@ async def test_a_saved_svg_stands_alone_and_names_its_source(
     for word in (planned.experiment_id, "2026-03-09", "socratic-v1", planned.conditions_id):
         assert word in told
     assert f"Socratic Bench {__version__}" in told
-    other = await (await browser.new_context()).new_page()
+    other = await new_page(browser)
     await other.goto(file.as_uri())
     box = await other.locator("svg").bounding_box()
     assert box is not None
