@@ -61,7 +61,7 @@ class RankedModel(BaseModel):
     """The place by the score; null without a score."""
 
     rank_interval: tuple[int, int] | None
-    """The ranks that the model may have; models that share ranks differ by no more than chance."""
+    """The ranks that the model may have; models that share ranks may differ by chance alone."""
 
     model_id: str
     model_name: str

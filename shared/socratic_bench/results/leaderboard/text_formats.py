@@ -105,15 +105,15 @@ def spreadsheet_text(value: object) -> object:
 
 SCALE: Final = (
     "Scores run from 0.00 to 1.00; intervals are 95 %, clustered by scenario, with room for three "
-    "more scenarios at an end of the scale"
+    "more scenarios that score 0 or 1"
 )
 
 MOST_UNANIMOUS: Final = 4
 """The most sentences about vectors with equal answers."""
 
 TIES: Final = (
-    "Models that share ranks, such as 1\u20133, differ by no more than chance may (paired by "
-    "scenario, Holm-corrected, 5 %)."
+    "Models that share ranks, such as 1\u20133, may differ by chance alone (paired by scenario, "
+    "Holm-corrected, 5 %)."
 )
 
 OTHER_WEIGHTS: Final = (

@@ -38,7 +38,7 @@ export function rankingFigure(comparison: ModelComparison, view: View): Figure {
     title: "Overall score",
     about: `The overall score of ${counted(rows.length, "tutor")} with its 95 % interval, from 0.0 to 1.0.`,
     source: [
-      "Dots are means, lines 95 % intervals, clustered by scenario; the band is the interval of the best model. Models that share ranks differ by no more than chance may. Hollow: reference tutors and the baseline, which are no models.",
+      "Dots are means, lines 95 % intervals, clustered by scenario; the band is the interval of the best model. Models that share ranks may differ by chance alone. Hollow: reference tutors and the baseline, which are no models.",
       ...(filtered ? [filtered.told] : []),
       ...(note ? [note] : []),
       ...sourceOf(experiments.map(citedOf), [profile], version),
