@@ -167,22 +167,24 @@ def test_a_password_of_ones_own_reaches_the_server_and_its_clients():
 
 
 @pytest.mark.parametrize(
-    ("own", "keys", "hosts"),
+    ("own", "keys", "hosts", "readers"),
     [
-        ({}, [], ("api",)),
+        ({}, [], ("api",), False),
         (
-            {"API_KEYS": "one,two", "PUBLIC_HOSTS": "bench.example.org"},
+            {"API_KEYS": "one,two", "PUBLIC_HOSTS": "bench.example.org", "READS_NEED_KEY": "true"},
             ["one", "two"],
             ("api", "bench.example.org"),
+            True,
         ),
     ],
 )
-def test_keys_and_public_names_of_ones_own_reach_the_api(monkeypatch, own, keys, hosts):
+def test_keys_and_public_names_of_ones_own_reach_the_api(monkeypatch, own, keys, hosts, readers):
     for name, value in compose(**own)["services"]["api"]["environment"].items():
         monkeypatch.setenv(name, value)
     settings = load_settings(ApiSettings)
     assert [each.get_secret_value() for each in settings.api_keys] == keys
     assert settings.allowed_hosts == hosts
+    assert settings.reads_need_key is readers
 
 
 def test_keys_of_model_providers_are_told_to_the_runner_alone_and_never_committed():
