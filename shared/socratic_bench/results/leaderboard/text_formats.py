@@ -105,7 +105,7 @@ def spreadsheet_text(value: object) -> object:
 
 SCALE: Final = (
     "Scores run from 0.00 to 1.00; intervals are 95 %, clustered by scenario, with room for three "
-    "more scenarios that score 0 or 1"
+    "more scenarios that score 0 or 1 in a vector"
 )
 
 MOST_UNANIMOUS: Final = 4
